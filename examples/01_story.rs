@@ -1,8 +1,8 @@
-//! The program of the README: a story that a person approves.
+//! The program of the README: a story that needs the approval of a person.
 
 use superstep::prelude::*;
 
-#[derive(State, Clone)]
+#[derive(GraphState, Clone)]
 struct Story {
     topic: String,
     #[reduce(append)]
@@ -14,19 +14,19 @@ async fn write(story: View<Story>) -> StoryUpdate {
     Story::update().lines(format!("Once there was {}.", story.topic))
 }
 
-async fn review(story: View<Story>, ask: Ask) -> Result<StoryUpdate, NodeError> {
-    let yes: bool = ask.person("publish?", &story.lines).await?; // the run stops here, for as long as it takes
+async fn review(story: View<Story>, interrupts: Interrupts) -> Result<StoryUpdate, NodeError> {
+    let yes: bool = interrupts.raise("publish?", &story.lines).await?; // the run waits here for a person
     Ok(Story::update().approved(yes))
 }
 
 fn main() -> superstep::Result<()> {
-    let mut graph = Graph::<Story>::new("story");
-    let (write, review) = (graph.node("write", write), graph.node("review", review));
-    graph.sequence([START, write.into(), review.into(), END]).checkpointer(Memory::new());
+    let mut graph = StateGraph::<Story>::new("story");
+    let (write, review) = (graph.add_node("write", write), graph.add_node("review", review));
+    graph.add_sequence([START, write.into(), review.into(), END]).checkpointer(MemoryCheckpointer::new());
     let story = graph.compile()?;
 
-    let paused = story.run(Story::input().topic("a fox")).thread("t1").wait()?;
-    println!("{}: {:?}", paused.questions()[0].name, paused.state.lines);
-    println!("approved: {}", story.resume("t1", true).wait()?.state.approved);
+    let paused = story.invoke(Story::input().topic("a fox")).thread("t1").wait_blocking()?;
+    println!("{}: {:?}", paused.interrupts()[0].name, paused.state.lines);
+    println!("approved: {}", story.resume("t1", true).wait_blocking()?.state.approved);
     Ok(())
 }

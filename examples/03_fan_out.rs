@@ -1,10 +1,10 @@
-//! One task for each page: typed sends run side by side, and a reducer folds what they find in a fixed order.
+//! One task per page: typed sends run in parallel, and a reducer merges their results in a fixed order.
 
 use std::collections::BTreeMap;
 
 use superstep::prelude::*;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Search {
     word: String,
     pages: Vec<String>,
@@ -15,14 +15,14 @@ struct Search {
     best: Option<usize>,
 }
 
-/// What one task is given in place of the whole state.
+/// Input of one task, in place of the whole state.
 #[derive(Clone, Serialize, Deserialize)]
 struct Page {
     number: usize,
     text: String,
 }
 
-async fn count(search: View<Search>, page: Sent<Page>) -> SearchUpdate {
+async fn count(search: View<Search>, page: SendPayload<Page>) -> SearchUpdate {
     let hits = page.text.matches(&search.word).count();
     Search::update().found((page.number, hits)).total(hits)
 }
@@ -34,20 +34,20 @@ async fn best(search: View<Search>) -> SearchUpdate {
 }
 
 fn main() -> superstep::Result<()> {
-    let mut graph = Graph::<Search>::new("search");
-    let count = graph.node("count", count);
-    let best = graph.node("best", best);
-    graph.entry_by(
+    let mut graph = StateGraph::<Search>::new("search");
+    let count = graph.add_node("count", count);
+    let best = graph.add_node("best", best);
+    graph.set_conditional_entry_point(
         move |search: &Search| {
             let pages = search.pages.iter().cloned().enumerate();
-            pages.map(|(number, text)| Send::new(count, Page { number, text })).collect::<Vec<_>>()
+            pages.map(|(number, text)| SendTo::new(count, Page { number, text })).collect::<Vec<_>>()
         },
         [count],
     );
-    graph.edge(count, best).edge(best, END);
+    graph.add_edge(count, best).add_edge(best, END);
 
     let pages = ["the sea, the sand", "a shell", "the tide"].map(str::to_owned).to_vec();
-    let done = graph.compile()?.run(Search::input().word("the").pages(pages)).wait()?;
+    let done = graph.compile()?.invoke(Search::input().word("the").pages(pages)).wait_blocking()?;
     let search = done.state;
     println!("{} in {} supersteps: {:?}, best page {:?}", search.total, done.supersteps, search.found, search.best);
     Ok(())

@@ -1,26 +1,26 @@
-//! The history of a thread: look back, go on from an old checkpoint, change the state there. Nothing old is changed.
+//! The history of a thread: read it, continue from an old checkpoint, update the state there. Old checkpoints stay.
 
 use superstep::core::port::HistoryQuery;
 use superstep::prelude::*;
-use superstep::{Compiled, Snapshot};
+use superstep::{CompiledGraph, StateSnapshot};
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Trip {
-    by: String,
+    vehicle: String,
     #[reduce(append)]
     log: Vec<String>,
 }
 
 async fn pack(trip: View<Trip>) -> TripUpdate {
-    Trip::update().log(format!("packed for the {}", trip.by))
+    Trip::update().log(format!("packed for the {}", trip.vehicle))
 }
 
 async fn leave(trip: View<Trip>) -> TripUpdate {
-    Trip::update().log(format!("left by {}", trip.by))
+    Trip::update().log(format!("left by {}", trip.vehicle))
 }
 
-async fn show(trips: &Compiled<Trip>) -> superstep::Result<Vec<Snapshot<Trip>>> {
-    let history = trips.threads().history("t", &HistoryQuery::default()).await?; // newest first
+async fn print_history(trips: &CompiledGraph<Trip>) -> superstep::Result<Vec<StateSnapshot<Trip>>> {
+    let history = trips.threads().get_state_history("t", &HistoryQuery::default()).await?; // newest first
     for at in &history {
         let saved = &at.checkpoint;
         println!("step {} {:?}, due {:?}: {:?}", saved.step, saved.source, at.next, at.state.log);
@@ -30,22 +30,22 @@ async fn show(trips: &Compiled<Trip>) -> superstep::Result<Vec<Snapshot<Trip>>> 
 
 #[tokio::main]
 async fn main() -> superstep::Result<()> {
-    let mut graph = Graph::<Trip>::new("trip");
-    let (pack, leave) = (graph.node("pack", pack), graph.node("leave", leave));
-    graph.sequence([START, pack.into(), leave.into(), END]).checkpointer(Memory::new());
+    let mut graph = StateGraph::<Trip>::new("trip");
+    let (pack, leave) = (graph.add_node("pack", pack), graph.add_node("leave", leave));
+    graph.add_sequence([START, pack.into(), leave.into(), END]).checkpointer(MemoryCheckpointer::new());
     let trips = graph.compile()?;
-    trips.run(Trip::input().by("train")).thread("t").await?;
-    let history = show(&trips).await?;
+    trips.invoke(Trip::input().vehicle("train")).thread("t").await?;
+    let history = print_history(&trips).await?;
     let packed = history[1].id();
 
     println!("-- again from after packing: only `leave` runs");
-    trips.go_on("t").at(packed).await?;
+    trips.continue_thread("t").from_checkpoint(packed).await?;
 
     println!("-- what if, by boat");
-    trips.threads().update("t", Trip::update().by("boat")).at(packed).await?;
-    println!("{:?}", trips.go_on("t").await?.state.log);
+    trips.threads().update_state("t", Trip::update().vehicle("boat")).from_checkpoint(packed).await?;
+    println!("{:?}", trips.continue_thread("t").await?.state.log);
 
     println!("-- the thread now has three lines of history");
-    show(&trips).await?;
+    print_history(&trips).await?;
     Ok(())
 }

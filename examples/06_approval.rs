@@ -1,9 +1,9 @@
-//! A question with a typed answer: the run stops, the answer is checked against its type, the reservation is made once.
+//! An interrupt with a typed answer: the run stops, the answer is validated, the reservation is made once.
 
 use schemars::JsonSchema;
 use superstep::prelude::*;
 
-#[derive(State, Clone, Debug, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
 struct Order {
     item: String,
     #[reduce(append)]
@@ -12,7 +12,7 @@ struct Order {
 
 /// What the person answers. Its JSON Schema goes with the question.
 #[derive(Deserialize, JsonSchema)]
-struct Verdict {
+struct ApprovalAnswer {
     approve: bool,
     note: Option<String>,
 }
@@ -22,23 +22,23 @@ async fn reserve(order: View<Order>) -> Result<u64, NodeError> {
     Ok(4711)
 }
 
-async fn confirm(order: View<Order>, ask: Ask, cx: Cx) -> Result<OrderUpdate, NodeError> {
-    // With the answer the node runs again from its start; what was done `once` is not done again.
+async fn confirm(order: View<Order>, ask: Interrupts, cx: TaskContext) -> Result<OrderUpdate, NodeError> {
+    // With the answer the node runs again from its start; `once` returns the recorded result.
     let number = cx.once("reserve", reserve(order.clone())).await?;
-    let verdict: Verdict = ask.person("buy it?", &order.item).await?;
+    let verdict: ApprovalAnswer = ask.raise("buy it?", &order.item).await?;
     let word = if verdict.approve { "bought" } else { "cancelled" };
     Ok(Order::update().log(format!("{number} {word}: {}", verdict.note.unwrap_or_default())))
 }
 
 #[tokio::main]
 async fn main() -> superstep::Result<()> {
-    let mut graph = Graph::<Order>::new("order");
-    let confirm = graph.node("confirm", confirm);
-    graph.edge(START, confirm).edge(confirm, END).checkpointer(Memory::new());
+    let mut graph = StateGraph::<Order>::new("order");
+    let confirm = graph.add_node("confirm", confirm);
+    graph.add_edge(START, confirm).add_edge(confirm, END).checkpointer(MemoryCheckpointer::new());
     let order = graph.compile()?;
 
-    let paused = order.run(Order::input().item("a lamp")).thread("o-1").await?;
-    let question = &paused.questions()[0];
+    let paused = order.invoke(Order::input().item("a lamp")).thread("o-1").await?;
+    let question = &paused.interrupts()[0];
     println!("{} {}", question.name, question.value);
 
     let refused = order.resume("o-1", "yes, please").await;

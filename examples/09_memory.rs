@@ -1,25 +1,25 @@
-//! Remembering people across threads: items in a long-term store, found again by text, by filter and by time.
+//! Long-term memory across threads: items in a store, found by text, by filter and by time.
 
 use std::time::Duration;
 
 use superstep::prelude::*;
-use superstep::store::{Filter, MemoryStore, Put, Search, Store};
+use superstep::store::{Filter, MemoryStore, PutOp, SearchOp, Store};
 
-#[derive(State, Clone, Serialize, Deserialize)]
-struct Talk {
+#[derive(GraphState, Clone, Serialize, Deserialize)]
+struct Chat {
     user: String,
-    said: String,
+    message: String,
     answer: String,
 }
 
-/// Keeps what the user said and answers with what fits it best of all they ever said, on any thread.
-async fn answer(talk: View<Talk>, cx: Cx) -> Result<impl superstep::IntoOutput<Talk>, NodeError> {
+/// Stores the message of the user, and answers with the most similar one of all earlier threads.
+async fn answer(talk: View<Chat>, cx: TaskContext) -> Result<impl superstep::IntoOutput<Chat>, NodeError> {
     let (store, place) = (cx.store()?, ["users", talk.user.as_str()]);
-    let known = store.search(Search::new(place).query(talk.said.as_str()).limit(1)).await?;
-    let value = serde_json::json!({ "text": talk.said, "words": talk.said.split(' ').count() });
+    let known = store.search(SearchOp::new(place).query(talk.message.as_str()).limit(1)).await?;
+    let value = serde_json::json!({ "text": talk.message, "words": talk.message.split(' ').count() });
     let a_year = Duration::from_secs(365 * 24 * 3_600);
-    store.put_with(Put::new(place, cx.fresh_id(), value).lasts(a_year)).await?;
-    Ok(Talk::update().answer(match known.first() {
+    store.put_with(PutOp::new(place, cx.new_id(), value).ttl(a_year)).await?;
+    Ok(Chat::update().answer(match known.first() {
         Some(hit) => format!("you once said: {}", hit.item.value["text"].as_str().unwrap_or_default()),
         None => "tell me more".to_owned(),
     }))
@@ -27,18 +27,18 @@ async fn answer(talk: View<Talk>, cx: Cx) -> Result<impl superstep::IntoOutput<T
 
 async fn talk() -> superstep::Result<Vec<String>> {
     let store = MemoryStore::new();
-    let mut graph = Graph::<Talk>::new("talk");
-    let answer = graph.node("answer", answer);
-    graph.edge(START, answer).edge(answer, END).checkpointer(Memory::new()).store(store.clone());
+    let mut graph = StateGraph::<Chat>::new("talk");
+    let answer = graph.add_node("answer", answer);
+    graph.add_edge(START, answer).add_edge(answer, END).checkpointer(MemoryCheckpointer::new()).store(store.clone());
     let graph = graph.compile()?;
     let mut lines = Vec::new();
     let said =
         [("monday", "mia", "I like green curry"), ("friday", "mia", "which curry?"), ("friday-2", "leo", "curry?")];
     for (thread, user, said) in said {
-        let input = Talk::input().user(user.to_owned()).said(said.to_owned()).answer(String::new());
-        lines.push(format!("{user}: {}", graph.run(input).thread(thread).await?.state.answer));
+        let input = Chat::input().user(user.to_owned()).message(said.to_owned()).answer(String::new());
+        lines.push(format!("{user}: {}", graph.invoke(input).thread(thread).await?.state.answer));
     }
-    let long = store.search(Search::new("users").filter(Filter::greater("words", 2))).await?;
+    let long = store.search(SearchOp::new("users").filter(Filter::gt("words", 2))).await?;
     lines.extend(long.iter().map(|hit| format!("{}: {}", hit.item.namespace, hit.item.value["text"])));
     Ok(lines)
 }

@@ -1,11 +1,11 @@
-//! The ready-made agent: a model, two tools, a bound, and a person who is asked before anything is destroyed. Offline: the
-//! model is a script, and any other model takes its place.
+//! The ready-made agent: a model, two tools, a limit, and a human approval before destructive calls. Offline: the
+//! model is a script, and any other model can replace it.
 
 use serde_json::json;
-use superstep::agent::{HumanApproval, react_agent};
-use superstep::model::{Reply, Scripted};
+use superstep::agents::{HumanInTheLoop, react_agent};
+use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep::prelude::*;
-use superstep::tool::Tools;
+use superstep::tools::ToolSet;
 
 /// Lists the files of a folder.
 #[tool(read_only)]
@@ -21,22 +21,22 @@ async fn delete(path: String) -> String {
 
 #[tokio::main]
 async fn main() -> superstep::Result<()> {
-    let model = Scripted::new([
-        Reply::call("list", json!({ "folder": "work" })),
-        Reply::call("delete", json!({ "path": "work/draft.txt" })),
-        Reply::from("The draft is gone, the final text is still there."),
+    let model = ScriptedModel::new([
+        ScriptedReply::tool_call("list", json!({ "folder": "work" })),
+        ScriptedReply::tool_call("delete", json!({ "path": "work/draft.txt" })),
+        ScriptedReply::from("The draft is gone, the final text is still there."),
     ]);
-    let agent = react_agent(model, Tools::new([list(), delete()])?)
+    let agent = react_agent(model, ToolSet::new([list(), delete()])?)
         .system_prompt("You keep folders tidy.")
-        .middleware(HumanApproval::new())
-        .max_rounds(10)
-        .checkpointer(Memory::new())
+        .middleware(HumanInTheLoop::new())
+        .max_iterations(10)
+        .checkpointer(MemoryCheckpointer::new())
         .compile()?;
 
-    let paused = agent.run("Tidy up my work").thread("desk").await?;
-    for question in paused.questions() {
+    let paused = agent.invoke("Tidy up my work").thread("desk").await?;
+    for question in paused.interrupts() {
         let action = &question.value["action_requests"][0];
-        println!("{} {} {}", question.text.as_deref().unwrap_or_default(), action["name"], action["args"]);
+        println!("{} {} {}", question.prompt.as_deref().unwrap_or_default(), action["name"], action["args"]);
     }
     let done = agent.resume("desk", json!({ "decisions": [{ "type": "approve" }] })).await?;
     for message in &done.state.messages {

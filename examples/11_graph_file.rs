@@ -1,15 +1,16 @@
-//! A graph in a file, `11_graph_file.toml`: read, drawn and run. With `--format rust` it is written as Rust instead.
+//! A graph in a file, `11_graph_file.toml`: loaded, drawn and run. `--format rust` prints the graph as Rust
+//! instead.
 
 use serde_json::json;
-use superstep::Record;
-use superstep::file::{GraphFile, Parts};
-use superstep::model::Scripted;
+use superstep::DynamicState;
+use superstep::files::{Components, GraphFile};
+use superstep::models::ScriptedModel;
 use superstep::prelude::*;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/11_graph_file.toml");
 
 /// A node in Rust, which the file names.
-fn post(card: View<Record>) -> serde_json::Value {
+fn post(card: View<DynamicState>) -> serde_json::Value {
     json!({ "log": [format!("posted from {}", card.get("place"))] })
 }
 
@@ -19,17 +20,17 @@ fn main() -> superstep::Result<()> {
         println!("{}", file.to_rust());
         return Ok(());
     }
-    // The file names what it needs; the program has it.
-    let writer = Scripted::new(["It rains.", "The sea is warm and the days are long."]);
-    let parts = Parts::new().model("writer", writer).node("post", post).checkpointer(Memory::new());
+    // The components that the file refers to by name.
+    let writer = ScriptedModel::new(["It rains.", "The sea is warm and the days are long."]);
+    let parts = Components::new().model("writer", writer).node("post", post).checkpointer(MemoryCheckpointer::new());
     let postcard = file.build(&parts)?;
-    println!("{}", postcard.drawing().to_mermaid());
+    println!("{}", postcard.diagram().to_mermaid());
 
-    let mut card = postcard.run(json!({ "place": "Bari" })).thread("ann").wait()?;
+    let mut card = postcard.invoke(json!({ "place": "Bari" })).thread("ann").wait_blocking()?;
     for answer in [false, true] {
-        let question = &card.questions()[0];
-        println!("{} {} {answer}", question.text.as_deref().unwrap_or_default(), question.value);
-        card = postcard.resume("ann", answer).wait()?;
+        let question = &card.interrupts()[0];
+        println!("{} {} {answer}", question.prompt.as_deref().unwrap_or_default(), question.value);
+        card = postcard.resume("ann", answer).wait_blocking()?;
     }
     println!("{}", card.to_json()?);
     Ok(())

@@ -1,13 +1,13 @@
 //! The peer `ours` of the workload suite: each workload over the public API of `superstep`, nothing else.
 //!
 //! `superstep-bench WORKLOAD` prints one JSON line for each variant, each measured in a process of its own so that
-//! its peak memory is its own; `superstep-bench WORKLOAD VARIANT` measures one variant here. What the workloads are
-//! is in `workload`, how time is taken in `measure`.
+//! peak memory is measured separately; `superstep-bench WORKLOAD VARIANT` measures one variant in this process. The
+//! workloads are in `workload`, the measurement in `measure`.
 
+mod checkpointer;
+mod fixture_text;
 mod measure;
 mod runtime;
-mod store;
-mod text;
 mod workload;
 
 use std::process::{Command, ExitCode};
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
             workload.measure(&id, &Runtime::new(&variant));
             ExitCode::SUCCESS
         }
-        // Its process is timed from outside: another one in between would be timed too.
+        // This process is timed from outside, so a child process would be timed too.
         None if workload == Workload::Cold => {
             workload.measure(&id, &Runtime::new(runtime::INLINE));
             ExitCode::SUCCESS

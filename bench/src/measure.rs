@@ -1,7 +1,8 @@
-//! Takes times: repetitions of units on the wall's and the process's CPU clock, and the line that tells them.
+//! Time measurement: repetitions of units on the wall clock and the CPU clock of the process, and the JSON line
+//! with the result.
 //!
 //! The rules are those of the suite: a warm-up, then repetitions until the budget is used; short units are run
-//! several times in one repetition, and the figure divided.
+//! several times in one repetition, and the time is divided.
 
 use std::time::Instant;
 
@@ -10,18 +11,18 @@ use serde_json::{Value, json};
 
 use crate::runtime::Runtime;
 
-/// The times of one unit over all repetitions.
+/// Times of one unit over all repetitions.
 pub(crate) struct Times {
     wall: Vec<f64>,
     cpu: Vec<f64>,
     iterations: u32,
 }
 
-/// Bounds of a measurement.
+/// Limits of a measurement.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) repetitions: usize,
-    /// Units in one repetition, at most.
+    /// Maximum number of units in one repetition.
     pub(crate) iterations: u32,
 }
 
@@ -32,12 +33,12 @@ impl Default for Bounds {
 }
 
 /// Times units back to back.
-pub(crate) fn batch<T>(mut unit: impl FnMut() -> T) -> (Times, T) {
-    prepared(Bounds::default(), || (), |()| unit())
+pub(crate) fn time_batches<T>(mut unit: impl FnMut() -> T) -> (Times, T) {
+    time_with_setup(Bounds::default(), || (), |()| unit())
 }
 
-/// Times units back to back, with something made ready, untimed, before each repetition.
-pub(crate) fn prepared<A, T>(
+/// Times units back to back, with an untimed setup before each repetition.
+pub(crate) fn time_with_setup<A, T>(
     bounds: Bounds,
     mut ready: impl FnMut() -> A,
     mut unit: impl FnMut(&A) -> T,
@@ -53,10 +54,10 @@ pub(crate) fn prepared<A, T>(
     })
 }
 
-/// Times each unit by itself, with something made ready before it and dropped after it, both untimed.
-pub(crate) fn each<A, T>(mut ready: impl FnMut() -> A, mut unit: impl FnMut(&A) -> T) -> (Times, (A, T)) {
+/// Times each unit on its own, with an untimed setup before and drop after it.
+pub(crate) fn time_each<A, T>(mut ready: impl FnMut() -> A, mut unit: impl FnMut(&A) -> T) -> (Times, (A, T)) {
     repeat(Bounds::default(), |iterations| {
-        let mut sum = Spent::default();
+        let mut sum = Elapsed::default();
         let mut one = || {
             let given = ready();
             let clock = Clocks::start();
@@ -67,7 +68,7 @@ pub(crate) fn each<A, T>(mut ready: impl FnMut() -> A, mut unit: impl FnMut(&A) 
         };
         let mut last = Some(one());
         for _ in 1..iterations {
-            // Before the next is made: the memory of two is not the memory of one.
+            // Dropped before the next unit, so that peak memory covers only one.
             drop(last.take());
             last = Some(one());
         }
@@ -75,8 +76,8 @@ pub(crate) fn each<A, T>(mut ready: impl FnMut() -> A, mut unit: impl FnMut(&A) 
     })
 }
 
-/// `call` runs that many units and says what they took together.
-fn repeat<T>(bounds: Bounds, mut call: impl FnMut(u32) -> (Spent, T)) -> (Times, T) {
+/// Repeats a measurement; `call` runs the given number of units and returns their total time.
+fn repeat<T>(bounds: Bounds, mut call: impl FnMut(u32) -> (Elapsed, T)) -> (Times, T) {
     let budget = budget();
     let mut times = Times { wall: Vec::new(), cpu: Vec::new(), iterations: 1 };
     let (first, last) = call(1);
@@ -110,20 +111,20 @@ fn budget() -> f64 {
 }
 
 impl Times {
-    /// The CPU seconds of the best repetition.
-    pub(crate) fn least_cpu(&self) -> f64 {
+    /// Returns the CPU seconds of the fastest repetition.
+    pub(crate) fn min_cpu(&self) -> f64 {
         self.cpu.iter().copied().fold(f64::MAX, f64::min)
     }
 
-    fn add(&mut self, spent: Spent) {
+    fn add(&mut self, spent: Elapsed) {
         self.wall.push(spent.wall / f64::from(self.iterations));
         self.cpu.push(spent.cpu / f64::from(self.iterations));
     }
 }
 
-/// Seconds on both clocks.
+/// Elapsed seconds on both clocks.
 #[derive(Clone, Copy, Default)]
-struct Spent {
+struct Elapsed {
     wall: f64,
     cpu: f64,
 }
@@ -138,18 +139,18 @@ impl Clocks {
         Self { cpu: cpu_now(), wall: Instant::now() }
     }
 
-    fn read(&self) -> Spent {
-        Spent { wall: self.wall.elapsed().as_secs_f64(), cpu: cpu_now() - self.cpu }
+    fn read(&self) -> Elapsed {
+        Elapsed { wall: self.wall.elapsed().as_secs_f64(), cpu: cpu_now() - self.cpu }
     }
 }
 
-/// CPU seconds of all threads of this process.
+/// Returns the CPU seconds of all threads of this process.
 pub(crate) fn cpu_now() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Peak memory of this process in MB, and not that of a parent, which `ru_maxrss` would hold.
+/// Returns the peak memory of this process in MB; `ru_maxrss` would include that of the parent.
 pub(crate) fn peak_rss_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -165,7 +166,7 @@ pub(crate) fn spread(values: &[f64]) -> Value {
     json!({ "min": sorted[0], "median": median, "max": sorted[last] })
 }
 
-/// What is told of a workload beside its times.
+/// Results of a workload other than its times.
 pub(crate) struct Report {
     pub(crate) params: Value,
     pub(crate) result: Value,

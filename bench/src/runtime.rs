@@ -1,10 +1,10 @@
-//! The tokio runtime of a variant, and the one way a workload runs a graph on it.
+//! The tokio runtime of a variant, and the function with which workloads run a graph on it.
 
-use superstep::{Outcome, Run, State};
+use superstep::{GraphState, Outcome, RunBuilder};
 
-/// One thread: everything is polled in place.
+/// Current-thread runtime: all tasks are polled in place.
 pub(crate) const INLINE: &str = "inline";
-/// Two workers beside the caller.
+/// Multi-thread runtime with two workers, in addition to the calling thread.
 pub(crate) const THREADS: &str = "threads";
 
 /// A runtime and the name of its variant.
@@ -28,7 +28,7 @@ impl Runtime {
     }
 
     /// Runs a graph to its end.
-    pub(crate) fn finish<S: State, C: Send + Sync + 'static>(&self, run: Run<S, C>) -> Outcome<S> {
+    pub(crate) fn finish<S: GraphState, C: Send + Sync + 'static>(&self, run: RunBuilder<S, C>) -> Outcome<S> {
         self.block_on(run.into_future()).expect("a workload ends well")
     }
 }

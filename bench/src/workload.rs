@@ -1,23 +1,23 @@
-//! The workloads of the suite by id. One file for each graph; the text of the suite says what each must do.
+//! Workloads of the suite by id. One file per graph; the suite documents what each workload must do.
 
-use superstep::{Outcome, Run, State};
+use superstep::{GraphState, Outcome, RunBuilder};
 
+use crate::checkpointer::{CheckpointerKind, OpenCheckpointer};
 use crate::measure::{self, Times};
 use crate::runtime::{INLINE, Runtime, THREADS};
-use crate::store::{Opened, Store};
 
 mod chain;
 mod chat;
 mod cold;
 mod concurrent;
 mod counter;
+mod cycle;
 mod fan_out;
-mod laps;
 mod react;
 mod stream;
 mod wide;
 
-/// The ids of the suite that are measured here; other numbers in their places are measured too.
+/// Ids of the suite that are measured here; ids with other numbers are accepted too.
 pub(crate) const KNOWN: [&str; 41] = [
     "w1_seq_10",
     "w1_seq_100",
@@ -67,15 +67,15 @@ pub(crate) const KNOWN: [&str; 41] = [
 pub(crate) enum Workload {
     Chain { nodes: usize },
     Laps { executions: i64 },
-    Wide { leaves: usize, length: usize, store: Store },
-    FanOut { sends: usize, store: Store },
-    React { rounds: usize, store: Store },
-    Chat { turns: usize, store: Store },
-    Checkpoints { supersteps: i64, store: Store },
-    Concurrent { threads: usize, supersteps: usize, store: Store },
-    Stream { tokens: usize, reader: stream::Reader },
+    Wide { leaves: usize, length: usize, store: CheckpointerKind },
+    FanOut { sends: usize, store: CheckpointerKind },
+    React { rounds: usize, store: CheckpointerKind },
+    Chat { turns: usize, store: CheckpointerKind },
+    Checkpoints { supersteps: i64, store: CheckpointerKind },
+    Concurrent { threads: usize, supersteps: usize, store: CheckpointerKind },
+    Stream { tokens: usize, reader: stream::ReaderKind },
     Cold,
-    Resume { checkpoints: i64, parts: &'static [&'static str], store: Store },
+    Resume { checkpoints: i64, parts: &'static [&'static str], store: CheckpointerKind },
     Compile { nodes: usize },
 }
 
@@ -88,32 +88,39 @@ impl Workload {
             ["w3", "wide", size, store] => {
                 let (leaves, length) = pair(size)?;
                 wide::branches(leaves)?;
-                Self::Wide { leaves, length, store: Store::parse(store)? }
+                Self::Wide { leaves, length, store: CheckpointerKind::parse(store)? }
             }
-            ["w4", "fanout", sends, store] => Self::FanOut { sends: count(sends)?, store: Store::parse(store)? },
-            ["w5", "react", rounds, store] => Self::React { rounds: count(rounds)?, store: Store::parse(store)? },
-            ["w6", "chat", turns, store] => Self::Chat { turns: count(turns)?, store: Store::kept(store)? },
-            ["w7", "ckpt", supersteps, store] => {
-                Self::Checkpoints { supersteps: supersteps.parse().ok()?, store: Store::kept(store)? }
+            ["w4", "fanout", sends, store] => {
+                Self::FanOut { sends: count(sends)?, store: CheckpointerKind::parse(store)? }
             }
+            ["w5", "react", rounds, store] => {
+                Self::React { rounds: count(rounds)?, store: CheckpointerKind::parse(store)? }
+            }
+            ["w6", "chat", turns, store] => {
+                Self::Chat { turns: count(turns)?, store: CheckpointerKind::parse_persistent(store)? }
+            }
+            ["w7", "ckpt", supersteps, store] => Self::Checkpoints {
+                supersteps: supersteps.parse().ok()?,
+                store: CheckpointerKind::parse_persistent(store)?,
+            },
             ["w8", "conc", size, store] => {
                 let (threads, supersteps) = pair(size)?;
-                Self::Concurrent { threads, supersteps, store: Store::kept(store)? }
+                Self::Concurrent { threads, supersteps, store: CheckpointerKind::parse_persistent(store)? }
             }
             ["w9", "stream", tokens, mode] => {
-                Self::Stream { tokens: count(tokens)?, reader: stream::Reader::parse(mode)? }
+                Self::Stream { tokens: count(tokens)?, reader: stream::ReaderKind::parse(mode)? }
             }
             ["w10", "cold"] => Self::Cold,
             ["w11", part, checkpoints, store] => {
                 let (checkpoints, parts) = (checkpoints.parse().ok()?, counter::parts(part)?);
-                Self::Resume { checkpoints, parts, store: Store::kept(store)? }
+                Self::Resume { checkpoints, parts, store: CheckpointerKind::parse_persistent(store)? }
             }
             ["w12", "compile", nodes] => Self::Compile { nodes: count(nodes)? },
             _ => return None,
         })
     }
 
-    /// A runtime with workers only where tasks can run side by side.
+    /// Returns the runtimes to measure; threads only if tasks can run in parallel.
     pub(crate) fn variants(&self) -> &'static [&'static str] {
         match self {
             Self::Wide { .. } | Self::FanOut { .. } | Self::Concurrent { .. } | Self::Stream { .. } => {
@@ -123,11 +130,11 @@ impl Workload {
         }
     }
 
-    /// Measures it and prints its lines.
+    /// Measures the workload and prints its lines.
     pub(crate) fn measure(&self, id: &str, runtime: &Runtime) {
         match *self {
             Self::Chain { nodes } => chain::run(id, runtime, nodes),
-            Self::Laps { executions } => laps::run(id, runtime, executions),
+            Self::Laps { executions } => cycle::run(id, runtime, executions),
             Self::Wide { leaves, length, store } => wide::run(id, runtime, (leaves, length), store),
             Self::FanOut { sends, store } => fan_out::run(id, runtime, sends, store),
             Self::React { rounds, store } => react::run(id, runtime, rounds, store),
@@ -153,20 +160,21 @@ fn pair(word: &str) -> Option<(usize, usize)> {
     Some((count(one)?, count(other)?))
 }
 
-/// Times the runs of a graph without a store, or each with a new one; then also what that one holds.
-fn timed<S: State, C: Send + Sync + 'static>(
+/// Times runs without a checkpointer, or each with a new one; then also returns the stored bytes.
+fn timed<S: GraphState, C: Send + Sync + 'static>(
     runtime: &Runtime,
-    store: Store,
-    call: impl Fn() -> Run<S, C>,
+    store: CheckpointerKind,
+    call: impl Fn() -> RunBuilder<S, C>,
 ) -> (Times, Outcome<S>, Option<u64>) {
     match store {
-        Store::None => {
-            let (times, done) = measure::batch(|| runtime.finish(call()));
+        CheckpointerKind::None => {
+            let (times, done) = measure::time_batches(|| runtime.finish(call()));
             (times, done, None)
         }
         store => {
-            let unit = |opened: &Opened| runtime.finish(call().checkpointer(opened.store.clone()).thread("t"));
-            let (times, (opened, done)) = measure::each(|| store.open(runtime), unit);
+            let unit =
+                |opened: &OpenCheckpointer| runtime.finish(call().checkpointer(opened.store.clone()).thread("t"));
+            let (times, (opened, done)) = measure::time_each(|| store.open(runtime), unit);
             (times, done, Some(opened.bytes(runtime)))
         }
     }

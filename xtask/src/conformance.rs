@@ -1,14 +1,14 @@
 //! `cargo xtask conformance`: our stores under LangGraph's own suite for savers, through the program `saver_stdio`.
 //!
-//! Needs Python, PostgreSQL and, once, the package registry. What is said between the two sides is in `conformance/README.md`.
+//! Needs Python, PostgreSQL and, once, the package registry. What is said between the two sides is in `testing/conformance/README.md`.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use superstep_cluster::Private;
+use superstep_cluster::TempPostgresServer;
 
 use crate::workspace::Workspace;
-use crate::{python, servers};
+use crate::{process, python, servers};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "our stores under LangGraph's suite for savers [--store memory|sqlite|postgres]";
@@ -22,17 +22,8 @@ const POSTGRES: &str = "SUPERSTEP_POSTGRES_URL";
 /// Every store.
 const STORES: [&str; 3] = ["memory", "sqlite", "postgres"];
 
-/// The program under test, with the doors that it uses.
-const PROGRAM: [&str; 8] = [
-    "build",
-    "--release",
-    "--package",
-    "superstep-adapters",
-    "--features",
-    "sqlite,postgres",
-    "--example",
-    "saver_stdio",
-];
+/// The program under test, built as the tests build it: with these features of all packages it is there already.
+const PROGRAM: [&str; 5] = ["build", "--workspace", "--all-features", "--example", "saver_stdio"];
 
 /// Puts stores under the suite: one, or all.
 ///
@@ -46,11 +37,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         _ => return Err(format!("unknown arguments `{}`; known: --store NAME", arguments.join(" "))),
     };
     let interpreter = python::interpreter(workspace)?;
-    match workspace.cargo(&PROGRAM).status() {
-        Ok(status) if status.success() => {}
-        built => return Err(format!("`cargo {}` ended with {built:?}", PROGRAM.join(" "))),
-    }
-    let program = workspace.target()?.join("release/examples/saver_stdio");
+    process::run(&mut workspace.cargo(&PROGRAM))?;
+    let program = workspace.target()?.join("debug/examples/saver_stdio");
     stores.into_iter().try_for_each(|store| {
         // A server of our own lasts as long as this.
         let server = Server::of(store)?;
@@ -64,7 +52,7 @@ enum Server {
     None,
     /// One that somebody named.
     Named(String),
-    Own(Private),
+    Own(TempPostgresServer),
 }
 
 impl Server {
@@ -74,7 +62,7 @@ impl Server {
             Ok(url) => Ok(Self::Named(url)),
             Err(_) => {
                 servers::ensure()?;
-                Private::start().map(Self::Own)
+                TempPostgresServer::start().map(Self::Own)
             }
         }
     }
@@ -92,8 +80,8 @@ impl Server {
 
 fn check(workspace: &Workspace, interpreter: &Path, program: &Path, store: &[String]) -> Result<(), String> {
     let mut suite = Command::new(interpreter);
-    suite.arg(workspace.root().join("conformance/run.py")).arg(program).args(store).stderr(Stdio::inherit());
-    let output = suite.output().map_err(|error| format!("the suite does not start: {error}"))?;
+    suite.arg(workspace.root().join("testing/conformance/run.py")).arg(program).args(store);
+    let output = process::stdout(&mut suite)?;
     let said = String::from_utf8_lossy(&output.stdout);
     let counted = said.lines().last().unwrap_or("nothing was counted");
     if output.status.success() && counted == PERFECT {

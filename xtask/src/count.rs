@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::workspace::Workspace;
+use crate::{process, servers};
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "instructions of the hot paths against bench/instructions.json [--save: write that file]";
@@ -73,12 +74,11 @@ fn count(workspace: &Workspace) -> Result<Counts, String> {
     let arguments =
         ["bench", "-p", "superstep-bench", "--bench", "hot_paths", "--", "--output-format=json", "--home", &home];
     let mut command = workspace.cargo(&arguments);
-    command.stderr(Stdio::inherit());
     if let Some(folder) = valgrind {
         command.arg("--valgrind-bin").arg(folder.join("usr/bin/valgrind"));
         command.env("VALGRIND_LIB", folder.join("usr/libexec/valgrind"));
     }
-    let output = command.output().map_err(|error| format!("the counts do not start: {error}"))?;
+    let output = process::stdout(&mut command)?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         return Err(format!("counting ended with {}:\n{text}", output.status));
@@ -101,7 +101,7 @@ fn read(text: &str) -> Result<Counts, String> {
 }
 
 fn runs(command: &mut Command) -> bool {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    process::output(command).is_ok_and(|output| output.status.success())
 }
 
 /// The runner must be of the very version of the library.
@@ -110,13 +110,13 @@ fn ensure_runner(workspace: &Workspace) -> Result<(), String> {
     let mut lines = lock.lines().skip_while(|line| *line != "name = \"gungraun\"").skip(1);
     let version = lines.next().and_then(|line| line.strip_prefix("version = \"")?.strip_suffix('"'));
     let version = version.ok_or("Cargo.lock has no gungraun")?;
-    let known = Command::new("gungraun-runner").arg("--version").output();
+    let known = process::output(Command::new("gungraun-runner").arg("--version"));
     if known.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(version)) {
         return Ok(());
     }
     println!("    installing gungraun-runner {version}, once");
     let arguments = ["install", "gungraun-runner", "--version", version, "--locked", "--force"];
-    if runs(&mut workspace.cargo(&arguments)) { Ok(()) } else { Err(format!("`cargo {}` failed", arguments.join(" "))) }
+    process::run(&mut workspace.cargo(&arguments))
 }
 
 /// Finds valgrind or gets it; a folder when it was unpacked there and not installed.
@@ -128,17 +128,14 @@ fn valgrind(workspace: &Workspace) -> Result<Option<PathBuf>, String> {
     if folder.join("usr/bin/valgrind").is_file() {
         return Ok(Some(folder));
     }
-    println!("    valgrind is missing: installing the Debian package");
-    if runs(Command::new("apt-get").args(["install", "-y", "valgrind"])) {
-        return Ok(None);
-    }
+    let Err(problem) = servers::ensure_programs(&[("valgrind", "valgrind")]) else { return Ok(None) };
     // Whoever may not install may still unpack.
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
     let unpack = "apt-get download valgrind && dpkg -x valgrind_*.deb .";
     if runs(Command::new("sh").args(["-c", unpack]).current_dir(&folder)) {
         return Ok(Some(folder));
     }
-    Err("valgrind is missing and could not be installed: `apt-get install valgrind`".to_owned())
+    Err(problem)
 }
 
 #[cfg(test)]

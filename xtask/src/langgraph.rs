@@ -1,6 +1,6 @@
 //! `cargo xtask langgraph`: threads of the real LangGraph, imported and gone on with.
 //!
-//! Python runs the graphs of `fixtures/langgraph/make.py` on its own SQLite and PostgreSQL savers; then the tests that
+//! Python runs the graphs of `testing/fixtures/langgraph/make.py` on its own SQLite and PostgreSQL savers; then the tests that
 //! otherwise read the files in that folder read what was just written. Needs Python, PostgreSQL and, once, the package
 //! registry.
 
@@ -8,17 +8,24 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use superstep_cluster::{Private, postgres, run as call};
+use superstep_cluster::{TempPostgresServer, postgres};
 
 use crate::workspace::Workspace;
-use crate::{python, servers};
+use crate::{process, python, servers, test};
 
 /// The line of `--help`.
-pub(crate) const HELP: &str = "threads of the real LangGraph, imported and resumed [--save: write fixtures/langgraph]";
+pub(crate) const HELP: &str =
+    "threads of the real LangGraph, imported and resumed [--save: write testing/fixtures/langgraph]";
 
 /// The tests that read what LangGraph wrote.
-const TESTS: [&str; 8] =
-    ["test", "--package", "superstep-adapters", "--all-features", "--test", "it", "--quiet", "langgraph"];
+const TESTS: [&str; 6] = [
+    "nextest",
+    "run",
+    "--workspace",
+    "--all-features",
+    "-E",
+    "package(superstep-adapters) & kind(test) & test(langgraph)",
+];
 
 /// Writes threads with LangGraph and holds the import against what it says of them.
 ///
@@ -30,28 +37,30 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         ["--save"] => true,
         _ => return Err(format!("unknown arguments `{}`; known: --save", arguments.join(" "))),
     };
-    let fixtures = workspace.root().join("fixtures/langgraph");
+    let fixtures = workspace.root().join("testing/fixtures/langgraph");
     let folder = if saves { fixtures.clone() } else { workspace.target()?.join("langgraph") };
     let interpreter = python::interpreter(workspace)?;
     servers::ensure()?;
     // Lasts as long as this.
-    let server = Private::start()?;
-    call(Command::new(interpreter).arg(fixtures.join("make.py")).arg(&folder).arg(server.url()))?;
+    let server = TempPostgresServer::start()?;
+    process::run(Command::new(interpreter).arg(fixtures.join("make.py")).arg(&folder).arg(server.url()))?;
     if saves {
         return save(&folder, &server.url());
     }
+    test::ensure_nextest(workspace)?;
     let mut tests = workspace.cargo(&TESTS);
     tests.env("SUPERSTEP_LANGGRAPH", &folder).env("SUPERSTEP_LANGGRAPH_POSTGRES", server.url());
-    match tests.status() {
-        Ok(status) if status.success() => Ok(()),
-        ended => Err(format!("`cargo {}` ended with {ended:?}", TESTS.join(" "))),
-    }
+    process::run(&mut tests)
 }
 
 /// Writes the tables of the server as statements.
 fn save(folder: &Path, url: &str) -> Result<(), String> {
     let plain = ["--no-owner", "--no-privileges", "--inserts", "--no-comments"];
-    let dump = call(postgres("pg_dump")?.args(plain).arg(url))?;
+    let dump = process::stdout(postgres("pg_dump")?.args(plain).arg(url))?;
+    if !dump.status.success() {
+        return Err(format!("`pg_dump` ended with {}", dump.status));
+    }
+    let dump = String::from_utf8_lossy(&dump.stdout);
     // Marks and settings of the program that wrote it say nothing about LangGraph, and not every version knows them.
     let is_kept = |line: &&str| !line.starts_with("--") && !line.starts_with('\\') && !line.starts_with("SET ");
     let is_call = |line: &&str| !line.starts_with("SELECT pg_catalog.set_config");

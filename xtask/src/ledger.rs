@@ -1,11 +1,12 @@
-//! The ledger of what was tried, in `reliability/ledger.json`: lines are added, and never changed.
+//! The ledger of what was tried, in `testing/reliability/ledger.json`: lines are added, and never changed.
 
 use serde_json::Value;
 
+use crate::process;
 use crate::workspace::Workspace;
 
 /// Where what was done is written down, from the root.
-const LEDGER: &str = "reliability/ledger.json";
+const LEDGER: &str = "testing/reliability/ledger.json";
 
 /// The commit that an entry speaks of.
 pub(crate) struct Commit {
@@ -49,8 +50,7 @@ fn added(ledger: &str, more: Vec<Value>) -> Result<String, String> {
 
 fn git(workspace: &Workspace, arguments: &[&str]) -> Result<String, String> {
     let spoken = format!("`git {}`", arguments.join(" "));
-    let output = std::process::Command::new("git").current_dir(workspace.root()).args(arguments).output();
-    let output = output.map_err(|error| format!("{spoken}: {error}"))?;
+    let output = process::output(std::process::Command::new("git").current_dir(workspace.root()).args(arguments))?;
     if !output.status.success() {
         return Err(format!("{spoken} ended with {}", output.status));
     }
@@ -70,6 +70,6 @@ mod tests {
         let entries: Vec<Value> = serde_json::from_str(&more).unwrap();
         assert_eq!((entries.len(), &entries[0]["tool"]), (3, &json!("sim")));
         assert!(more.starts_with(one.trim_end_matches("\n]\n")));
-        assert!(added("nonsense", vec![]).unwrap_err().starts_with("reliability/ledger.json"));
+        assert!(added("nonsense", vec![]).unwrap_err().starts_with("testing/reliability/ledger.json"));
     }
 }

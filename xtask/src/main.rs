@@ -8,16 +8,19 @@ mod langgraph;
 mod ledger;
 mod model;
 mod parity;
+mod process;
 mod python;
 mod record;
+mod release;
 mod rust_source;
 mod servers;
 mod sim;
 mod spec;
-mod studio;
+mod tally;
 mod test;
 mod tidy;
 mod torture;
+mod web;
 mod weights;
 mod workspace;
 
@@ -33,7 +36,7 @@ struct Command {
 }
 
 /// Every command, in the order `--help` prints them.
-const COMMANDS: [Command; 13] = [
+const COMMANDS: [Command; 14] = [
     Command { name: "test", help: test::HELP, run: test::run },
     Command { name: "tidy", help: tidy::HELP, run: tidy::run },
     Command { name: "spec", help: spec::HELP, run: spec::run },
@@ -44,12 +47,17 @@ const COMMANDS: [Command; 13] = [
     Command { name: "record", help: record::HELP, run: record::run },
     Command { name: "conformance", help: conformance::HELP, run: conformance::run },
     Command { name: "langgraph", help: langgraph::HELP, run: langgraph::run },
-    Command { name: "studio", help: studio::HELP, run: studio::run },
+    Command { name: "web", help: web::HELP, run: web::run },
+    Command { name: "servers", help: servers::HELP, run: servers::run },
     Command { name: "model", help: model::HELP, run: model::run },
     Command { name: "weights", help: weights::HELP, run: weights::run },
 ];
 
 fn main() -> ExitCode {
+    if let Err(message) = process::handle_signals() {
+        eprintln!("error: {message}");
+        return ExitCode::FAILURE;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
         None => usage("no command given"),

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::process;
 use crate::workspace::Workspace;
 
 /// What is installed, by name. The versions the comparisons were made with.
@@ -31,6 +32,15 @@ pub(crate) fn interpreter(workspace: &Workspace) -> Result<PathBuf, String> {
     Ok(interpreter)
 }
 
+/// Installs the newest version of a package, which is looked up every time.
+///
+/// # Errors
+/// When the package cannot be had.
+pub(crate) fn upgrade(interpreter: &Path, package: &str) -> Result<(), String> {
+    let words = INSTALL.into_iter().chain(["--upgrade", package]);
+    call(interpreter, &words.map(Path::new).collect::<Vec<_>>())
+}
+
 /// Gets a PostgreSQL that has pgvector, once, to where the tests look for it.
 ///
 /// # Errors
@@ -51,7 +61,7 @@ pub(crate) fn ensure_pgvector(workspace: &Workspace) -> Result<(), String> {
 /// # Errors
 /// When there is no Python, or the package cannot be had.
 pub(crate) fn ensure_s3(workspace: &Workspace) -> Result<(), String> {
-    superstep_cluster::s3::install(&workspace.target()?).map(drop)
+    superstep_cluster::s3_server::install(&workspace.target()?).map(drop)
 }
 
 /// Fetches a package as it is, without what it depends on.
@@ -76,21 +86,21 @@ const INSTALL: [&str; 5] = ["-m", "pip", "install", "--quiet", "--disable-pip-ve
 
 /// An interpreter without packages.
 fn empty(workspace: &Workspace) -> Result<PathBuf, String> {
-    let folder = workspace.target()?.join("python");
+    in_folder(&workspace.target()?.join("python"))
+}
+
+/// Returns the interpreter in a folder. Where it is missing, one without packages is made.
+///
+/// # Errors
+/// When there is no Python.
+pub(crate) fn in_folder(folder: &Path) -> Result<PathBuf, String> {
     let interpreter = folder.join("bin/python");
     if !interpreter.exists() {
-        call(Path::new("python3"), &["-m".as_ref(), "venv".as_ref(), folder.as_path()])?;
+        call(Path::new("python3"), &["-m".as_ref(), "venv".as_ref(), folder])?;
     }
     Ok(interpreter)
 }
 
 fn call(program: &Path, arguments: &[&Path]) -> Result<(), String> {
-    let status = Command::new(program).args(arguments).status();
-    match status.map_err(|error| format!("`{}` does not start: {error}", program.display()))? {
-        status if status.success() => Ok(()),
-        status => {
-            let words: Vec<String> = arguments.iter().map(|word| word.display().to_string()).collect();
-            Err(format!("`{} {}` ended with {status}", program.display(), words.join(" ")))
-        }
-    }
+    process::run(Command::new(program).args(arguments))
 }

@@ -2,6 +2,7 @@
 //!
 //! What is recorded is the example's business; here it is started, with a folder that must be new.
 
+use crate::process;
 use crate::workspace::Workspace;
 
 /// The line of `--help`.
@@ -19,16 +20,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     let folder = folder(arguments)?;
     let mut words = PROGRAM;
     words[PROGRAM.len() - 1] = &folder;
-    match workspace.cargo(&words).status().map_err(|error| format!("the recorder does not start: {error}"))? {
-        status if status.success() => Ok(()),
-        status => Err(format!("nothing was recorded: {status}")),
-    }
+    process::run(&mut workspace.cargo(&words)).map_err(|problem| format!("nothing was recorded: {problem}"))
 }
 
 fn folder(arguments: &[String]) -> Result<String, String> {
     let is_version = |name: &str| name.strip_prefix('v').is_some_and(|number| number.parse::<u32>().is_ok());
     match arguments {
-        [name] if is_version(name) => Ok(format!("fixtures/stores/{name}")),
+        [name] if is_version(name) => Ok(format!("testing/fixtures/stores/{name}")),
         _ => Err(format!("`{}` is not the name of a version; write one such as `v2`", arguments.join(" "))),
     }
 }
@@ -39,7 +37,7 @@ mod tests {
 
     #[test]
     fn only_versions_are_recorded() {
-        assert_eq!(folder(&["v12".to_owned()]).unwrap(), "fixtures/stores/v12");
+        assert_eq!(folder(&["v12".to_owned()]).unwrap(), "testing/fixtures/stores/v12");
         for wrong in [&["12"][..], &["v"], &["v1", "v2"], &["../v1"], &[]] {
             let given: Vec<String> = wrong.iter().map(|word| (*word).to_owned()).collect();
             assert!(folder(&given).is_err(), "{wrong:?}");

@@ -1,15 +1,64 @@
-//! The servers that tests start for themselves: whether they are installed, and how they get here.
+//! `cargo xtask servers`: the programs that tests start for themselves: whether they are installed, and how they get here.
 //!
 //! Installs by name from the packages of the system, and only where that needs no password.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use superstep_cluster::{McpServers, OtlpCollector};
+
+use crate::process::{last_lines, minutes};
+use crate::workspace::Workspace;
+use crate::{process, python};
+
+/// The line of `--help`.
+pub(crate) const HELP: &str = "installs what the tests start: PostgreSQL, Redis, MCP servers, a collector; \
+                               or one of the others [pgvector|s3]";
+
 /// A program that tests start, and the package of Debian that has it.
 const SERVERS: [(&str, &str); 3] =
     [("initdb", "postgresql"), ("pgbouncer", "pgbouncer"), ("redis-server", "redis-server")];
 
-/// Installs what is missing.
+/// How many lines of apt's output an error shows.
+const SHOWN: usize = 12;
+
+/// Installs what is asked for.
+///
+/// # Errors
+/// When it cannot be installed.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => {
+            ensure()?;
+            let target = workspace.target()?;
+            McpServers::ensure(target.join("mcp-servers"))?;
+            OtlpCollector::install(&target).map(drop)
+        }
+        ["pgvector"] => python::ensure_pgvector(workspace),
+        ["s3"] => python::ensure_s3(workspace),
+        _ => Err(format!("unknown arguments `{}`; known: pgvector, s3", arguments.join(" "))),
+    }
+}
+
+/// Runs this command as a child process: the library that downloads has no time limits, a child has one.
+///
+/// # Errors
+/// As [`run`], or when ten minutes are not enough.
+pub(crate) fn run_as_child(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
+    let mut command = Command::new(program);
+    command.current_dir(workspace.root()).arg("servers").args(arguments);
+    let output = process::within(minutes(10), || process::passed_through(&mut command))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let printed = String::from_utf8_lossy(&output.stderr);
+    // What the child says itself comes last; before it stands what pip and npm print.
+    let problem = printed.split_once("error: ").map_or(&*printed, |(_, problem)| problem);
+    Err(last_lines(problem.as_bytes(), SHOWN))
+}
+
+/// Installs what is missing of the servers that come with the system.
 ///
 /// # Errors
 /// When something is missing and cannot be installed, naming it.
@@ -25,7 +74,7 @@ pub(crate) fn ensure_programs(programs: &[(&str, &str)]) -> Result<(), String> {
     for &(program, package) in programs {
         if !is_installed(program) {
             println!("    installing {package}, once");
-            install(package)?;
+            install(package, apt)?;
             if !is_installed(program) {
                 return Err(format!("`{package}` is installed and `{program}` is still missing"));
             }
@@ -47,20 +96,37 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-fn install(package: &str) -> Result<(), String> {
-    let by_hand = format!("install `{package}` with the packages of your system; tests start what they need with it");
-    if !Path::new("/usr/bin/apt-get").is_file() {
-        return Err(by_hand);
-    }
-    let words = ["apt-get", "install", "-y", "--no-install-recommends", package];
-    let attempt = |words: &[&str]| {
-        let (program, arguments) = words.split_first()?;
-        Command::new(program).args(arguments).env("DEBIAN_FRONTEND", "noninteractive").output().ok()
+/// Installs a package. A machine that has never asked for the package lists gets them, and a second try.
+fn install(package: &str, mut apt: impl FnMut(&[&str]) -> Result<(), String>) -> Result<(), String> {
+    let install = ["install", "-y", "--no-install-recommends", package];
+    let Err(first) = apt(&install) else { return Ok(()) };
+    let problem = match apt(&["update"]) {
+        Ok(()) => apt(&install),
+        Err(update) => Err(format!("{first}\n{update}")),
     };
-    // As root the first does it; otherwise the second, where no password is asked for.
-    let sudo: Vec<&str> = ["sudo", "-n"].into_iter().chain(words).collect();
-    let is_done = [&words[..], &sudo].iter().any(|words| attempt(words).is_some_and(|output| output.status.success()));
-    if is_done { Ok(()) } else { Err(by_hand) }
+    problem.map_err(|problem| {
+        format!("install `{package}` with the packages of your system; tests start what they need with it\n{problem}")
+    })
+}
+
+/// Runs apt-get as root, or with `sudo` where that asks for no password.
+///
+/// # Errors
+/// With the last lines that it printed.
+fn apt(arguments: &[&str]) -> Result<(), String> {
+    if !Path::new("/usr/bin/apt-get").is_file() {
+        return Err("there is no `apt-get`".to_owned());
+    }
+    let prefix: &[&str] = if rustix::process::geteuid().is_root() { &[] } else { &["sudo", "-n"] };
+    // Another installation on the same machine is waited for.
+    let words = [prefix, &["apt-get", "-o", "DPkg::Lock::Timeout=300"], arguments].concat();
+    let mut command = Command::new(words[0]);
+    let output = process::output(command.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let printed = [output.stdout, output.stderr].concat();
+    Err(format!("`{}` ended with {}:\n{}", words.join(" "), output.status, last_lines(&printed, SHOWN)))
 }
 
 #[cfg(test)]
@@ -70,5 +136,24 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_installed() {
         assert!(is_installed("cargo") && !is_installed("no-such-server"));
+    }
+
+    #[test]
+    fn package_lists_are_fetched_once_when_an_installation_fails() {
+        let mut asked = Vec::new();
+        let installed = install("redis-server", |arguments| {
+            asked.push(arguments[0].to_owned());
+            if asked.len() == 1 { Err("E: Unable to locate package".to_owned()) } else { Ok(()) }
+        });
+        assert_eq!((installed, asked), (Ok(()), vec!["install".to_owned(), "update".into(), "install".into()]));
+    }
+
+    #[test]
+    fn a_failed_installation_shows_what_apt_printed() {
+        let problem = install("redis-server", |arguments| Err(format!("{} failed", arguments[0]))).unwrap_err();
+        assert!(
+            problem.contains("`redis-server`") && problem.ends_with("\ninstall failed\nupdate failed"),
+            "{problem}"
+        );
     }
 }

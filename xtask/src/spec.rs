@@ -12,7 +12,7 @@ use requirement::Id;
 
 /// The line of `--help`.
 pub(crate) const HELP: &str =
-    "ids of docs/spec and their tests [--list-uncovered: only those without | --check: required.txt holds]";
+    "ids of spec and their tests [--list-uncovered: only those without | --check: required.txt holds]";
 
 /// What to print and when to fail.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ fn row(id: &Id, count: usize) -> String {
 }
 
 fn is_scanned(file: &File) -> bool {
-    file.is_rust() && ["crates/", "apps/", "torture/"].iter().any(|room| file.path.starts_with(room))
+    file.is_rust() && ["crates/", "apps/", "testing/torture/"].iter().any(|room| file.path.starts_with(room))
 }
 
 #[cfg(test)]
@@ -108,9 +108,9 @@ mod tests {
                 "/// R-GRA-2, R-FWK-1: both hold\n#[test]\nfn both() { assert!(true); }\n",
             ),
             File::fake("crates/a/tests/it/main.rs", "/// R-GRA-2\n#[tokio::test]\nasync fn again() { check(1); }\n"),
-            File::fake("docs/spec/01-state.md", "- **R-GRA-2** two\n- **R-GRA-10** ten\n\n| R-GRA-3 | three |\n"),
-            File::fake("docs/spec/02-framework.md", "- **R-FWK-1** one, see R-GRA-2\n"),
-            File::fake("docs/spec/required.txt", required),
+            File::fake("spec/01-state.md", "- **R-GRA-2** two\n- **R-GRA-10** ten\n\n| R-GRA-3 | three |\n"),
+            File::fake("spec/02-framework.md", "- **R-FWK-1** one, see R-GRA-2\n"),
+            File::fake("spec/required.txt", required),
         ]
     }
 

@@ -5,13 +5,16 @@
 
 mod architecture;
 mod book;
+mod commits;
 mod dependencies;
 mod files;
+mod language;
 mod readme;
 mod supply;
 
 use std::collections::BTreeSet;
 
+use commits::History;
 use serde_json::Value;
 
 use crate::workspace::{File, WEIGHTS, Workspace};
@@ -28,9 +31,13 @@ const OF_WEIGHTS: [&str; 4] = ["candle-core", "superstep-weights", "superstep-we
 /// What the command line with weights may use of ours.
 const WITH_WEIGHTS: [&str; 2] = ["superstep-cli", "superstep-weights"];
 
+/// The rule about commit subjects.
+const COMMITS: &str = "commits have short subjects with an area";
+
 /// Everything the rules look at.
 struct Facts {
     files: Vec<File>,
+    history: History,
     metadata: Value,
     weights: Value,
     core_tree: BTreeSet<String>,
@@ -43,17 +50,18 @@ struct Facts {
 /// When a rule is broken, after all rules were checked and every problem was printed.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
-        return Err(format!("unknown arguments `{}`; `tidy` takes none", arguments.join(" ")));
+        return language::run(workspace, arguments);
     }
     let facts = Facts {
         files: workspace.files()?,
+        history: History::read(workspace),
         metadata: workspace.metadata()?,
         weights: workspace.metadata_of(WEIGHTS)?,
         core_tree: workspace.tree(&["--package", "superstep-core", "--edges", "normal"])?,
         whole_tree: workspace.tree(&["--workspace", "--all-features", "--edges", "normal,build"])?,
     };
     let mut broken = 0;
-    for (name, problems) in check(&facts) {
+    for (name, problems) in check(&facts).into_iter().chain(language::check(&facts.files)) {
         if problems.is_empty() {
             println!("ok  {name}");
         }
@@ -61,6 +69,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
             println!("NO  {name}: {problem}");
         }
         broken += problems.len();
+    }
+    if let Some(note) = facts.history.note() {
+        println!("--  {COMMITS}: {note}");
     }
     match broken {
         0 => Ok(()),
@@ -101,5 +112,6 @@ fn check(facts: &Facts) -> Vec<(&'static str, Vec<String>)> {
         ("no dependency below its floor", supply::floors(files)),
         ("licences are allowed", [metadata, &facts.weights].map(|of| supply::licences(files, of)).concat()),
         ("dependencies come from the registry, and are few", supply::sources(files, &facts.whole_tree)),
+        (COMMITS, facts.history.problems()),
     ]
 }

@@ -9,6 +9,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::process;
+
 /// The manifest of the package that is no member, because of what it takes to build.
 pub(crate) const WEIGHTS: &str = "crates/superstep-weights/Cargo.toml";
 
@@ -138,7 +140,7 @@ impl Workspace {
 
     fn ask(&self, arguments: &[&str]) -> Result<String, String> {
         let spoken = format!("`cargo {}`", arguments.join(" "));
-        let output = self.cargo(arguments).output().map_err(|error| format!("{spoken}: {error}"))?;
+        let output = process::output(&mut self.cargo(arguments))?;
         if !output.status.success() {
             return Err(format!("{spoken} failed:\n{}", String::from_utf8_lossy(&output.stderr)));
         }

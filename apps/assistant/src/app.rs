@@ -1,4 +1,4 @@
-//! The assistant as an application of the server: its graph, its routes, its page, and what all conversations share.
+//! The assistant as an application of the server: graph, routes, page, and the state shared by all HTTP handlers.
 
 use std::fs;
 use std::path::Path;
@@ -7,71 +7,72 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde_json::{Value, json};
-use superstep::model::{ModelInfo, ModelKind, SharedModel};
-use superstep::tool::{SharedTool, Tools};
-use superstep::{Code, Error, Result};
+use superstep::models::{ModelInfo, ModelKind, SharedModel};
+use superstep::tools::{SharedTool, ToolSet};
+use superstep::{Error, ErrorCode, Result};
 use superstep_documents::Documents;
-use superstep_server::{App, Limit, Models, Order, Problem, served_noting};
+use superstep_server::{App, ModelRegistry, Problem, RateLimit, RunRequest, serve_graph_with_annotations};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-mod installation;
+mod config_file;
 mod settings;
 
-pub use installation::Installation;
+pub use config_file::ConfigFile;
 pub use settings::Settings;
 
-use crate::data::Data;
-use crate::desk::Desk;
-use crate::graph::draw;
-use crate::http::{Options, noted, routes};
-use crate::policy::{Policy, Rights, UnknownUser};
+use crate::context::AssistantContext;
+use crate::data::Dataset;
+use crate::graph::state_graph;
+use crate::http::{TurnOptions, annotate_request, routes};
+use crate::policy::{Permissions, Policy, UnknownUser};
 use crate::profile::{Profile, Profiles};
-use crate::rules::{LABEL, Synonyms, rules, rules_naming};
+use crate::rule_model::{LABEL, Synonyms, rules, rules_for_dataset};
 use crate::sample;
-use crate::tools::{Access, ToolSettings, joined, tools};
+use crate::tools::{DataAccess, ToolSettings, tools, with_external_tools};
 
-/// The assistant, for a server.
+/// Builds the assistant application for a server.
 ///
 /// # Errors
-/// When the policy, the users, the data or the documents cannot be read, or two tools have the same name.
-pub fn app(settings: Settings, models: Models) -> Result<App> {
+/// Returns an error if the policy, the users, the data or the documents cannot be read, or if two tools have the
+/// same name. For the sample, these files are read on first use.
+pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
     let is_sample = settings.is_sample;
-    let door = Door(Arc::new(Shut { settings, models, office: Mutex::new(None) }));
+    let door = LazyAppState(Arc::new(LazyAppStateInner { settings, models, office: Mutex::new(None) }));
     if !is_sample {
-        // What is wrong with somebody's own folder is said at the start.
-        door.open()?;
+        // A custom folder is read at startup, so that its errors are reported before the server accepts requests.
+        door.get_or_init()?;
     }
     let room = door.clone();
-    let desk = move |order: &Order| room.opened()?.desk(&Options::read(&order.options));
-    let graph = served_noting(draw().compile()?, desk, noted);
+    let desk = move |order: &RunRequest| room.get_blocking()?.run_context(&TurnOptions::read(&order.context));
+    let graph = serve_graph_with_annotations(state_graph().compile()?, desk, annotate_request);
     Ok(App::new("assistant", "Assistant").graph(graph).routes(routes(door)).page("assistant.html"))
 }
 
-/// The way to the office, which is set up when somebody first needs it: a program that only lists its graphs neither reads
-/// data nor writes the sample.
+/// Lazily initialised `AppState`. Listing graphs neither reads data nor unpacks the sample.
 #[derive(Clone)]
-pub(crate) struct Door(Arc<Shut>);
+pub(crate) struct LazyAppState(Arc<LazyAppStateInner>);
 
-struct Shut {
+struct LazyAppStateInner {
     settings: Settings,
-    models: Models,
-    office: Mutex<Option<Office>>,
+    models: ModelRegistry,
+    office: Mutex<Option<AppState>>,
 }
 
-impl Door {
-    /// The office where nobody can be awaited: a run that was ordered begins at once. Whoever finds it shut reads files, and
-    /// the thread is given up to that, so that nothing else waits for it; a runtime of one thread has none to give.
-    fn opened(&self) -> Result<Office> {
+impl LazyAppState {
+    /// Returns the state from synchronous code: the run context of a run is built where no await is possible. If
+    /// the state is not initialised, the thread reads files inside `block_in_place`, so that other tasks continue;
+    /// a runtime with one thread has no such call.
+    fn get_blocking(&self) -> Result<AppState> {
         if let Some(office) = self.0.office.try_lock().ok().and_then(|office| office.clone()) {
             return Ok(office);
         }
         match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| self.open()),
-            _ => self.open(),
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| self.get_or_init()),
+            _ => self.get_or_init(),
         }
     }
 
-    fn open(&self) -> Result<Office> {
+    fn get_or_init(&self) -> Result<AppState> {
         let mut office = self.0.office.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(office) = &*office {
             return Ok(office.clone());
@@ -79,149 +80,152 @@ impl Door {
         if self.0.settings.is_sample {
             sample::unpack(&self.0.settings.folder)?;
         }
-        let opened = Office::open(self.0.settings.clone(), self.0.models.clone())?;
+        let opened = AppState::open(self.0.settings.clone(), self.0.models.clone())?;
         Ok(office.insert(opened).clone())
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Office {
+impl<S: Sync> FromRequestParts<S> for AppState {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let door = parts.extensions.get::<Door>().cloned();
+        let door = parts.extensions.get::<LazyAppState>().cloned();
         let door = door.ok_or_else(|| Error::internal("a route of the assistant without its door"))?;
-        // Reads files the first time.
-        let opened = tokio::task::spawn_blocking(move || door.open()).await;
+        // The first call reads files.
+        let opened = tokio::task::spawn_blocking(move || door.get_or_init()).await;
         Ok(opened.map_err(|_| Error::internal("the assistant could not be set up"))??)
     }
 }
 
-/// What all conversations have in common.
+/// State shared by all HTTP handlers.
 #[derive(Clone)]
-pub(crate) struct Office(Arc<Inner>);
+pub(crate) struct AppState(Arc<Inner>);
 
 struct Inner {
-    /// With the rules in place of a model.
-    desk: Desk,
-    models: Models,
-    data: Arc<Data>,
+    /// Run context with the rule model as its model.
+    desk: AssistantContext,
+    models: ModelRegistry,
+    data: Arc<Dataset>,
     documents: Option<Arc<Documents>>,
     examples: Vec<String>,
-    limit: Limit,
+    limit: RateLimit,
 }
 
-/// The rules, as requests name them.
+/// Names of the rule model in requests.
 const LOCAL: [&str; 2] = ["local", "local/rules"];
 
-/// The rules that answer where no language model does. They write the SQL of the local data, so they name it where queries
-/// go to BigQuery unless told.
-fn local(data: &Data, synonyms: &str, settings: &Settings) -> Result<SharedModel> {
+/// Builds the rule model, which answers if no language model is configured. Its SQL is written for the local data;
+/// if queries go to BigQuery by default, its calls name the local dataset.
+fn rule_model(data: &Dataset, synonyms: &str, settings: &Settings) -> Result<SharedModel> {
     let (catalog, synonyms) = (data.catalog().clone(), Synonyms::parse(synonyms)?);
     Ok(match settings.bigquery {
-        Some(_) => rules_naming(data.name(), catalog, synonyms).into(),
+        Some(_) => rules_for_dataset(data.name(), catalog, synonyms).into(),
         None => rules(catalog, synonyms).into(),
     })
 }
 
-impl Office {
-    fn open(settings: Settings, models: Models) -> Result<Self> {
-        let data = Arc::new(Data::open(&settings.data())?);
+impl AppState {
+    fn open(settings: Settings, models: ModelRegistry) -> Result<Self> {
+        let data = Arc::new(Dataset::open(&settings.data())?);
         let documents = settings.handbook().map(|folder| Documents::open(&folder)).transpose()?.map(Arc::new);
-        let tools = Tools::new(all_tools(&settings, &data, documents.as_ref())?)?;
+        let tools = ToolSet::new(all_tools(&settings, &data, documents.as_ref())?)?;
         let (policy, profiles) = (Policy::load(settings.policy())?, Profiles::load(settings.profiles())?);
-        let local = local(&data, &optional_text(&settings.synonyms())?, &settings)?;
-        let mut desk = Desk::new(local.clone(), tools, policy, profiles).spare(local);
-        desk = desk.without_model(settings.without_model).limits(settings.limits.clone());
-        desk.keeps_facts = settings.keeps_facts;
+        let local = rule_model(&data, &optional_text(&settings.synonyms())?, &settings)?;
+        let mut desk = AssistantContext::new(local.clone(), tools, policy, profiles).fallback_model(local);
+        desk = desk.on_model_unavailable(settings.without_model).limits(settings.limits.clone());
+        desk.remember_facts = settings.keeps_facts;
         desk.today.clone_from(&settings.today);
         let Settings { examples, limit, .. } = settings;
         Ok(Self(Arc::new(Inner { desk, models, data, documents, examples, limit })))
     }
 
-    /// Where a turn with these options is worked on.
+    /// Returns the run context for a turn with these options.
     ///
     /// # Errors
-    /// When its model is not known, or cannot be asked.
-    pub(crate) fn desk(&self, options: &Options) -> Result<Desk, Problem> {
+    /// Returns a problem if the model of the options is unknown or not available.
+    pub(crate) fn run_context(&self, options: &TurnOptions) -> Result<AssistantContext, Problem> {
         Ok(self.0.desk.clone().with_model(self.model(options)?))
     }
 
-    fn model(&self, options: &Options) -> Result<SharedModel, Problem> {
+    fn model(&self, options: &TurnOptions) -> Result<SharedModel, Problem> {
         match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
-            // The other name means the same, and is offered to nobody.
+            // `local/rules` is an alias, which is not listed in the settings.
             Some(name) => self.0.models.get(name, &LOCAL[..1]),
             None => Ok(self.0.desk.model.clone()),
         }
     }
 
-    pub(crate) fn limit(&self) -> Limit {
+    pub(crate) fn limit(&self) -> RateLimit {
         self.0.limit
     }
 
-    /// For a turn that was counted when it began.
-    pub(crate) fn limit_at_once(&self) -> Limit {
-        Limit { most: usize::MAX, ..self.limit() }
+    /// Returns the limit for requests of a turn that was counted when the turn started: no rate limit, only a limit
+    /// on concurrency.
+    pub(crate) fn concurrency_limit(&self) -> RateLimit {
+        RateLimit { max_requests: usize::MAX, ..self.limit() }
     }
 
-    /// The longest message, in bytes.
+    /// Returns the maximum length of a message in bytes.
     pub(crate) fn message_bytes(&self) -> usize {
         self.0.desk.policy.message_bytes()
     }
 
-    /// What the data is called.
+    /// Returns the name of the dataset.
     pub(crate) fn data_name(&self) -> &str {
         self.0.data.name()
     }
 
-    /// Lets users pass that somebody knows.
+    /// Accepts known users, and guests if the policy admits them.
     ///
     /// # Errors
-    /// 403 for others.
+    /// Returns a problem with status 403 for all other users.
     pub(crate) fn check_user(&self, user: &str) -> Result<(), Problem> {
         self.profile(user).map(|_| ())
     }
 
     fn profile(&self, user: &str) -> Result<&Profile, Problem> {
-        let Desk { policy, profiles, .. } = &self.0.desk;
-        // Who says nothing at all is no guest either: what belongs to nobody must not be theirs.
+        let AssistantContext { policy, profiles, .. } = &self.0.desk;
+        // An empty user is not a guest: data without an owner must not belong to that user.
         let takes_guests = policy.unknown_user() == UnknownUser::Guest && !user.is_empty();
         let guest = || profiles.get("guest").filter(|_| takes_guests);
         profiles.get(user).or_else(guest).ok_or_else(|| {
-            Problem::new(403, Code::PolicyRefused, format!("nobody knows the user `{user}`"))
-                .hint("`GET /api/assistant/settings` lists the users")
+            Problem::new(403, ErrorCode::PolicyRefused, format!("nobody knows the user `{user}`"))
+                .with_hint("`GET /api/assistant/settings` lists the users")
         })
     }
 
-    /// Who answers with these options.
-    pub(crate) fn model_described(&self, options: &Options) -> Value {
+    /// Returns name, kind and label of the model that these options select.
+    pub(crate) fn model_json(&self, options: &TurnOptions) -> Value {
         match self.model(options) {
-            Ok(model) => described(&model.info()),
+            Ok(model) => model_info_json(&model.info()),
             Err(problem) => json!({ "name": options.model, "kind": null, "label": problem.detail() }),
         }
     }
 
-    /// What can be chosen, and what of all that is configured a user may use. Nobody in particular may use nothing.
+    /// Returns the available models, and the part of the configuration that the user may use. Without a user, no
+    /// permissions apply.
     ///
     /// # Errors
-    /// 403 for a user that nobody knows.
-    pub(crate) fn described(&self, user: Option<&str>) -> Result<Value, Problem> {
+    /// Returns a problem with status 403 for an unknown user.
+    pub(crate) fn settings_json(&self, user: Option<&str>) -> Result<Value, Problem> {
         let Inner { desk, data, documents, examples, .. } = &*self.0;
-        let rights = user.map(|user| self.profile(user)).transpose()?.map(|profile| desk.policy.rights(profile));
+        let rights = user.map(|user| self.profile(user)).transpose()?.map(|profile| desk.policy.permissions(profile));
         let rights = rights.unwrap_or_default();
         let users = desk.profiles.users().filter_map(|id| {
             let profile = desk.profiles.get(id)?;
             Some(json!({ "id": id, "name": profile.name, "role": profile.role }))
         });
-        let tools = desk.tools().given().filter(|spec| rights.allows(&spec.name)).map(|spec| {
+        let tools = desk.tools().static_specs().filter(|spec| rights.allows(&spec.name)).map(|spec| {
             json!({ "name": spec.name, "description": spec.description, "destructive": spec.annotations.destructive })
         });
-        let tables = data.catalog().tables.iter().filter(|table| may_ask(&rights, &table.name));
-        let tables = tables.map(|table| json!({ "name": table.name, "about": table.about, "rows": table.told_rows() }));
+        let tables = data.catalog().tables.iter().filter(|table| can_query_table(&rights, &table.name));
+        let tables =
+            tables.map(|table| json!({ "name": table.name, "about": table.about, "rows": table.visible_row_count() }));
         let tables: Vec<Value> = tables.collect();
         let name = (!tables.is_empty()).then(|| data.name());
         let documents =
             documents.as_ref().filter(|_| ["search_docs", "read_file"].iter().any(|tool| rights.allows(tool)));
-        let Limit { most, within, at_once } = self.limit();
+        let RateLimit { max_requests: most, window: within, max_concurrent: at_once } = self.limit();
         Ok(json!({
             "models": self.models(),
             "users": users.collect::<Vec<_>>(),
@@ -236,15 +240,15 @@ impl Office {
     }
 
     fn models(&self) -> Vec<Value> {
-        let own = described(&self.0.desk.model.info());
+        let own = model_info_json(&self.0.desk.model.info());
         let own = json!({
             "name": LOCAL[0], "kind": own["kind"], "label": own["label"], "configured": true, "hint": null,
         });
-        let others = self.0.models.notes().into_iter().map(|note| {
-            let described = self.0.models.get(&note.name, &LOCAL[..1]).map(|model| described(&model.info()));
+        let others = self.0.models.summaries().into_iter().map(|note| {
+            let described = self.0.models.get(&note.name, &LOCAL[..1]).map(|model| model_info_json(&model.info()));
             let (kind, label, hint) = match &described {
                 Ok(model) => (model["kind"].clone(), model["label"].clone(), Value::Null),
-                Err(problem) => (Value::Null, json!(problem.detail()), json!(problem.advice())),
+                Err(problem) => (Value::Null, json!(problem.detail()), json!(problem.hint())),
             };
             let is_configured = described.is_ok();
             json!({ "name": note.name, "kind": kind, "label": label, "configured": is_configured, "hint": hint })
@@ -253,8 +257,8 @@ impl Office {
     }
 }
 
-/// The assistant's own tools, which know for whom they work, and those of others.
-fn all_tools(settings: &Settings, data: &Arc<Data>, documents: Option<&Arc<Documents>>) -> Result<Vec<SharedTool>> {
+/// Returns the assistant's own tools, which check the permissions of the user, and the configured external tools.
+fn all_tools(settings: &Settings, data: &Arc<Dataset>, documents: Option<&Arc<Documents>>) -> Result<Vec<SharedTool>> {
     let own = ToolSettings {
         documents: documents.cloned(),
         folders: settings.handbook().into_iter().collect(),
@@ -263,17 +267,17 @@ fn all_tools(settings: &Settings, data: &Arc<Data>, documents: Option<&Arc<Docum
         clock: settings.clock.clone(),
         ..ToolSettings::new(data.clone())
     };
-    joined(tools(&own)?, settings.more_tools.clone())
+    with_external_tools(tools(&own)?, settings.more_tools.clone())
 }
 
-/// Whether somebody may read a table, and has a tool to do so.
-fn may_ask(rights: &Rights, table: &str) -> bool {
-    let access = Access::from(rights.clone());
+/// Returns true if the permissions include the table and a tool that reads tables.
+fn can_query_table(rights: &Permissions, table: &str) -> bool {
+    let access = DataAccess::from(rights.clone());
     !access.denies_table(table) && ["bq_query", "list_tables", "describe_table"].iter().any(|tool| rights.allows(tool))
 }
 
-/// `{name, kind, label}` of who answers.
-fn described(info: &ModelInfo) -> Value {
+/// Returns `{name, kind, label}` of a model.
+fn model_info_json(info: &ModelInfo) -> Value {
     let label = match info.kind {
         ModelKind::Rules => LABEL,
         ModelKind::Weights => "language model on this machine",
@@ -282,11 +286,11 @@ fn described(info: &ModelInfo) -> Value {
     json!({ "name": format!("{}/{}", info.provider, info.name), "kind": info.kind, "label": label })
 }
 
-/// The text of a file that need not be there.
+/// Reads an optional file; a missing file is empty text.
 fn optional_text(path: &Path) -> Result<String> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(Error::new(Code::ConfigInvalid, format!("`{}`: {error}", path.display()))),
+        Err(error) => Err(Error::new(ErrorCode::ConfigInvalid, format!("`{}`: {error}", path.display()))),
     }
 }

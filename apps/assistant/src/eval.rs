@@ -1,7 +1,7 @@
-//! How well the rules do: questions with known answers, asked of the real graph with the real tools.
+//! Evaluation of the rule model: runs questions with known answers on the real graph with the real tools.
 //!
-//! An answer that says it does not know is never wrong. One that states something else than what is known is, and that is
-//! what must not happen.
+//! An answer that admits not to know is never counted as wrong. An answer that states something else than the
+//! expected facts is wrong, and this must not happen.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -10,137 +10,137 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep::store::MemoryStore;
-use superstep::{Code, Error, Memory, Result};
+use superstep::{Error, ErrorCode, MemoryCheckpointer, Result};
 use superstep_documents::Documents;
 
-use crate::data::Data;
+use crate::data::Dataset;
 use crate::policy::Policy;
 use crate::profile::Profiles;
-use crate::rules::{Synonyms, rules};
+use crate::rule_model::{Synonyms, rules};
 use crate::tools::{ToolSettings, tools};
-use crate::{Assistant, Desk, graph, sample};
+use crate::{AgentState, AssistantContext, create_assistant_graph, sample};
 
-/// Who asks, and on which day.
+/// User and date of the evaluation.
 const ASKED: (&str, &str) = ("ana", "2026-11-02");
 
-/// A question with its known answer.
+/// A question with its expected answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Question {
-    /// Its name.
+pub struct EvalQuestion {
+    /// Id of the question.
     pub id: String,
-    /// What is asked.
+    /// Text of the question.
     pub question: String,
-    /// Texts and numbers that the answer must have.
+    /// Texts and numbers that the answer must contain.
     #[serde(default)]
     pub expected: Vec<Value>,
-    /// Texts that it must not have.
+    /// Texts that the answer must not contain.
     #[serde(default)]
     pub absent: Vec<String>,
-    /// Nobody can know: the answer must say so.
+    /// True if the data cannot answer the question, so that the answer must say so.
     #[serde(default)]
     pub dont_know: bool,
 }
 
-/// What became of a question.
+/// Grade of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mark {
-    /// It was answered, or rightly not.
+pub enum Grade {
+    /// Correct answer, or a correct statement that the answer is not known.
     Right,
-    /// Something else was stated as the answer.
+    /// Another fact was stated as the answer.
     Wrong,
-    /// The answer says that it is not known, and it could be.
+    /// The answer says that it is not known, although the data has it.
     Unknown,
 }
 
-/// A question and what became of it.
+/// Result of one question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
-    /// The name of the question.
+pub struct EvalRow {
+    /// Id of the question.
     pub id: String,
-    /// What was asked.
+    /// Text of the question.
     pub question: String,
-    /// How it went.
-    pub verdict: Mark,
-    /// What was answered.
+    /// Grade of the answer.
+    pub verdict: Grade,
+    /// Text of the answer.
     pub answer: String,
 }
 
-/// How it went, all together.
+/// Results of an evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Score {
-    /// How many were right.
+pub struct EvalScore {
+    /// Number of correct answers.
     pub right: usize,
-    /// How many were wrong, with confidence.
+    /// Number of wrong answers that were stated with confidence.
     pub wrong: usize,
-    /// How many were not known.
+    /// Number of answers that say they do not know.
     pub unknown: usize,
-    /// How many there are.
+    /// Number of questions.
     pub of: usize,
-    /// One by one.
-    pub rows: Vec<Row>,
+    /// Results per question.
+    pub rows: Vec<EvalRow>,
 }
 
-/// The questions of the sample.
+/// Returns the questions of the sample.
 ///
 /// # Errors
-/// When they cannot be read.
-pub fn questions() -> Result<Vec<Question>> {
+/// Returns an error if the embedded file cannot be parsed.
+pub fn questions() -> Result<Vec<EvalQuestion>> {
     let text = sample::text("questions.json").unwrap_or_default();
     serde_json::from_str(&text).map_err(|cause| broken(&format!("the questions cannot be read: {cause}")))
 }
 
-/// Asks questions about the sample, which lies in this folder (see [`sample::unpack`]), each in a conversation of its own.
+/// Runs questions about the sample in this folder (see [`sample::unpack`]), each on its own thread.
 ///
 /// # Errors
-/// When the sample cannot be read, or a run fails.
-pub async fn eval(folder: &Path, questions: &[Question]) -> Result<Score> {
+/// Returns an error if the sample cannot be read, or if a run fails.
+pub async fn eval(folder: &Path, questions: &[EvalQuestion]) -> Result<EvalScore> {
     let folder = folder.to_owned();
-    // Loads the tables of the sample.
-    let desk = tokio::task::spawn_blocking(move || desk(&folder)).await;
+    // Loads the tables of the sample, which blocks.
+    let desk = tokio::task::spawn_blocking(move || sample_context(&folder)).await;
     let desk = desk.map_err(|_| broken("the sample could not be read"))??;
-    let graph = graph(Memory::new(), MemoryStore::new())?;
-    let mut score = Score { of: questions.len(), ..Score::default() };
+    let graph = create_assistant_graph(MemoryCheckpointer::new(), MemoryStore::new())?;
+    let mut score = EvalScore { of: questions.len(), ..EvalScore::default() };
     for asked in questions {
-        let input = Assistant::open(&desk, ASKED.0, &asked.question)?;
-        let outcome = graph.run(input).thread(asked.id.as_str()).context(desk.clone()).await?;
+        let input = AgentState::open(&desk, ASKED.0, &asked.question)?;
+        let outcome = graph.invoke(input).thread(asked.id.as_str()).context(desk.clone()).await?;
         let said = || outcome.state.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
-        // Whoever asks back has not answered.
-        let back = outcome.questions().first().map(|back| back.value["question"].as_str().unwrap_or_default());
+        // A clarification question does not count as an answer.
+        let back = outcome.interrupts().first().map(|back| back.value["question"].as_str().unwrap_or_default());
         let answer = back.map_or_else(said, |back| format!("I do not know yet. {back}"));
-        let verdict = mark(asked, &answer);
+        let verdict = grade(asked, &answer);
         match verdict {
-            Mark::Right => score.right += 1,
-            Mark::Wrong => score.wrong += 1,
-            Mark::Unknown => score.unknown += 1,
+            Grade::Right => score.right += 1,
+            Grade::Wrong => score.wrong += 1,
+            Grade::Unknown => score.unknown += 1,
         }
-        score.rows.push(Row { id: asked.id.clone(), question: asked.question.clone(), verdict, answer });
+        score.rows.push(EvalRow { id: asked.id.clone(), question: asked.question.clone(), verdict, answer });
     }
     Ok(score)
 }
 
-/// The desk of the sample, with rules in place of a language model.
+/// Creates the run context of the sample, with the rule model in place of a language model.
 ///
 /// # Errors
-/// When the sample cannot be read.
-pub fn desk(folder: &Path) -> Result<Desk> {
-    let data = Arc::new(Data::sample()?);
+/// Returns an error if the sample cannot be read.
+pub fn sample_context(folder: &Path) -> Result<AssistantContext> {
+    let data = Arc::new(Dataset::sample()?);
     let synonyms = Synonyms::parse(&sample::text("synonyms.txt").unwrap_or_default())?;
     let model = rules(data.catalog().clone(), synonyms);
     let documents = Some(Arc::new(Documents::open(&folder.join("handbook"))?));
     let settings = ToolSettings { documents, ..ToolSettings::new(data) };
     let policy = Policy::parse(&sample::text("policy.toml").unwrap_or_default())?;
     let profiles = Profiles::parse(&sample::text("profiles.json").unwrap_or_default())?;
-    Ok(Desk::new(model, tools(&settings)?, policy, profiles).today(ASKED.1))
+    Ok(AssistantContext::new(model, tools(&settings)?, policy, profiles).today(ASKED.1))
 }
 
-/// What an answer is worth.
+/// Grades an answer.
 #[must_use]
-pub fn mark(asked: &Question, answer: &str) -> Mark {
+pub fn grade(asked: &EvalQuestion, answer: &str) -> Grade {
     let lower = answer.to_lowercase();
     let says_unknown = ["i do not know", "i could not find", "i cannot"].iter().any(|words| lower.contains(words));
     if asked.dont_know {
-        return if says_unknown { Mark::Right } else { Mark::Wrong };
+        return if says_unknown { Grade::Right } else { Grade::Wrong };
     }
     let numbers = numbers(answer);
     let has = |wanted: &Value| match wanted {
@@ -150,13 +150,13 @@ pub fn mark(asked: &Question, answer: &str) -> Mark {
     let is_right =
         asked.expected.iter().all(has) && !asked.absent.iter().any(|text| lower.contains(&text.to_lowercase()));
     match (is_right, says_unknown) {
-        (true, _) => Mark::Right,
-        (false, true) => Mark::Unknown,
-        (false, false) => Mark::Wrong,
+        (true, _) => Grade::Right,
+        (false, true) => Grade::Unknown,
+        (false, false) => Grade::Wrong,
     }
 }
 
-/// The numbers in a text, but for references.
+/// Returns the numbers in a text, except references.
 fn numbers(text: &str) -> Vec<f64> {
     static NUMBER: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\[\d+\]|-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?").expect("a pattern"));
@@ -165,5 +165,5 @@ fn numbers(text: &str) -> Vec<f64> {
 }
 
 fn broken(fact: &str) -> Error {
-    Error::new(Code::ConfigInvalid, fact)
+    Error::new(ErrorCode::ConfigInvalid, fact)
 }

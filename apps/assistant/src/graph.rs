@@ -1,4 +1,4 @@
-//! The drawing of a turn: who works after whom.
+//! The graph of a turn: its nodes and edges.
 //!
 //! ```text
 //! START ─► ingress ─► planner ─┬─► tool_router ─► tool_executor ─► verifier ─┬─► planner
@@ -6,60 +6,61 @@
 //!                                                    └─► summarizer ─► END
 //! ```
 //!
-//! The policy's answer goes from `ingress` to `generator`. The way back to the planner is bounded by the verifier.
+//! A refusal of the policy goes from `ingress` to `generator`. The verifier limits the number of returns to the
+//! planner.
 
 use superstep::core::port::{SharedCheckpointer, SharedStore};
-use superstep::{Compiled, END, Graph, Result, START};
+use superstep::{CompiledGraph, END, Result, START, StateGraph};
 
-use crate::desk::Desk;
+use crate::context::AssistantContext;
 use crate::nodes::{generator, ingress, planner, summarizer, tool_executor, tool_router, verifier};
 use crate::plan::NextStep;
-use crate::state::Assistant;
+use crate::state::AgentState;
 use crate::verdict::VerdictStatus;
 
-/// Four supersteps for each attempt, and as many for each question to the user, and some more.
+/// Recursion limit: four supersteps per attempt, as many per question to the user, and a reserve.
 const LONGEST_RUN: u32 = 64;
 
-/// The graph, ready to run, with conversations and memories kept in these stores.
+/// Compiles the graph with a checkpointer for threads and a store for long-term memory.
 ///
 /// # Errors
-/// When the drawing is not valid.
-pub fn graph(
+/// Returns an error if the graph is invalid.
+pub fn create_assistant_graph(
     checkpointer: impl Into<SharedCheckpointer>,
     store: impl Into<SharedStore>,
-) -> Result<Compiled<Assistant, Desk>> {
-    let mut graph = draw();
+) -> Result<CompiledGraph<AgentState, AssistantContext>> {
+    let mut graph = state_graph();
     graph.checkpointer(checkpointer).store(store);
     graph.compile()
 }
 
-/// The graph in the making, for whoever has more to say about it.
+/// Returns the uncompiled graph, so that callers can extend it.
 #[must_use]
-pub fn draw() -> Graph<Assistant, Desk> {
-    let mut graph = Graph::<Assistant, Desk>::new("assistant");
-    let ingress = graph.node("ingress", ingress);
-    let planner = graph.node("planner", planner);
-    let router = graph.node("tool_router", tool_router);
-    let executor = graph.node("tool_executor", tool_executor);
-    let verifier = graph.node("verifier", verifier);
-    let generator = graph.node("generator", generator);
-    let summarizer = graph.node("summarizer", summarizer);
-    graph.edge(START, ingress);
-    let passes = move |state: &Assistant| if state.safety_check == Some(false) { generator } else { planner };
-    graph.route(ingress, passes, [planner, generator]);
-    let by_plan = move |state: &Assistant| match state.next_step {
+pub fn state_graph() -> StateGraph<AgentState, AssistantContext> {
+    let mut graph = StateGraph::<AgentState, AssistantContext>::new("assistant");
+    let ingress = graph.add_node("ingress", ingress);
+    let planner = graph.add_node("planner", planner);
+    let router = graph.add_node("tool_router", tool_router);
+    let executor = graph.add_node("tool_executor", tool_executor);
+    let verifier = graph.add_node("verifier", verifier);
+    let generator = graph.add_node("generator", generator);
+    let summarizer = graph.add_node("summarizer", summarizer);
+    graph.add_edge(START, ingress);
+    let passes = move |state: &AgentState| if state.safety_check == Some(false) { generator } else { planner };
+    graph.add_conditional_edges(ingress, passes, [planner, generator]);
+    let by_plan = move |state: &AgentState| match state.next_step {
         Some(NextStep::ToolUse) => router,
         Some(NextStep::Generate) | None => generator,
     };
-    graph.route(planner, by_plan, [router, generator]);
-    graph.edge(router, executor).edge(executor, verifier);
-    let by_verdict = move |state: &Assistant| match state.verdict.as_ref().map(|verdict| verdict.status) {
+    graph.add_conditional_edges(planner, by_plan, [router, generator]);
+    graph.add_edge(router, executor).add_edge(executor, verifier);
+    let by_verdict = move |state: &AgentState| match state.verdict.as_ref().map(|verdict| verdict.status) {
         Some(VerdictStatus::PlanningRetry | VerdictStatus::ClarificationNeeded) => planner,
         Some(VerdictStatus::Verified | VerdictStatus::GivingUp) | None => generator,
     };
-    graph.route(verifier, by_verdict, [planner, generator]);
-    graph.edge(generator, summarizer).edge(summarizer, END);
-    // Everything else is what nodes found out or people allowed: whoever begins a turn cannot bring it.
-    graph.input(["messages", "user_id", "session_id"]).recursion_limit(LONGEST_RUN);
+    graph.add_conditional_edges(verifier, by_verdict, [planner, generator]);
+    graph.add_edge(generator, summarizer).add_edge(summarizer, END);
+    // All other fields hold findings of nodes or approvals of people, which an input must not set.
+    graph.input_fields(["messages", "user_id", "session_id"]).recursion_limit(LONGEST_RUN);
     graph
 }

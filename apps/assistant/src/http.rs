@@ -1,7 +1,9 @@
-//! Conversations over HTTP: ask, watch, answer what is asked back, stop, read again; and what is remembered.
+//! HTTP API of conversations: send a message, stream, resume, stop and read a session; list and delete facts in
+//! memory.
 //!
-//! The desk of the server does the work; here stands what is asked and how it is shown. Whose a conversation is and who
-//! answers in it travels in the options of its orders, so that a turn goes on the same way after an answer or a crash.
+//! Handlers translate HTTP requests into calls of the run service and states into responses. The user and the model
+//! of a conversation are stored in the options of its runs, so that a turn continues with the same model after an
+//! interrupt or a crash.
 
 use std::sync::Arc;
 
@@ -11,52 +13,56 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 use superstep::core::id::ThreadId;
-use superstep::{Answers, Code};
+use superstep::{ErrorCode, ResumeValues};
 use superstep_server::{
-    After, Asks, Body, Conversations, Desk, Feed, FeedEnd, Order, Problem, RunStatus, Served, Stop, ThreadRecord,
-    Visitor, What, ag_ui, events, fresh_thread, sse,
+    ClientAddress, LastEventId, OwnedThreads, Problem, RunInput, RunRequest, RunService, RunStatus, ServedGraph,
+    StopMode, Subscription, SubscriptionEnd, ThreadRecord, ValidatedJson, ValidatedQuery, ag_ui_encoder,
+    encode_v2_events, new_thread_id, sse_response,
 };
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-mod answering;
-mod asked;
-mod shown;
+mod requests;
+mod responses;
+mod resume;
 
-use answering::{Answering, heard, question};
-pub use asked::Options;
-pub(crate) use asked::noted;
-use asked::{Asking, Format, Listing, Looking, Streaming, Whose};
-use shown::{answered, shown};
+pub use requests::TurnOptions;
+pub(crate) use requests::annotate_request;
+use requests::{ListSessionsParams, OptionalUserParams, SendMessageRequest, StreamFormat, StreamParams, UserParams};
+use responses::{session_response, turn_response};
+use resume::{ResumeRequest, pending_interrupt, resume_value};
 
-use crate::app::{Door, Office};
+use crate::app::{AppState, LazyAppState};
 use crate::memory;
-use crate::state::Assistant;
+use crate::state::AgentState;
 
-/// The name of the graph.
+/// Name of the graph.
 pub(crate) const GRAPH: &str = "assistant";
 
-/// The conversations.
-const TALKS: Conversations =
-    Conversations { graph: GRAPH, list: "GET /api/assistant?userId=", owner: |options| Options::read(options).user_id };
+/// Access to the threads of this graph and to their owners.
+const TALKS: OwnedThreads = OwnedThreads {
+    graph: GRAPH,
+    list_hint: "GET /api/assistant?userId=",
+    owner: |options| TurnOptions::read(options).user_id,
+};
 
-/// The routes.
-pub(crate) fn routes(door: Door) -> OpenApiRouter<Desk> {
+/// Returns the routes.
+pub(crate) fn routes(door: LazyAppState) -> OpenApiRouter<RunService> {
     OpenApiRouter::new()
-        .routes(routes!(ask, list))
-        .routes(routes!(settings))
-        .routes(routes!(remembered))
-        .routes(routes!(forget))
-        .routes(routes!(read))
-        .routes(routes!(stream))
-        .routes(routes!(answer))
-        .routes(routes!(stop))
+        .routes(routes!(send_message, list_sessions))
+        .routes(routes!(get_settings))
+        .routes(routes!(list_memory))
+        .routes(routes!(delete_memory))
+        .routes(routes!(get_session))
+        .routes(routes!(stream_session))
+        .routes(routes!(resume_session))
+        .routes(routes!(stop_session))
         .layer(Extension(door))
 }
 
 /// Asks something and streams the turn; with `Accept: application/json` waits for its end and gives the answer.
 #[utoipa::path(
-    post, path = "/api/assistant", tag = "assistant", request_body = Asking,
+    post, path = "/api/assistant", tag = "assistant", request_body = SendMessageRequest,
     responses(
         (status = OK, description = "Server-sent events, or the answer when the turn has ended"),
         (status = FORBIDDEN, description = "Nobody knows the user, or it is the conversation of another"),
@@ -67,106 +73,106 @@ pub(crate) fn routes(door: Door) -> OpenApiRouter<Desk> {
         (status = SERVICE_UNAVAILABLE, description = "The model has no key"),
     )
 )]
-async fn ask(
-    State(desk): State<Desk>,
-    office: Office,
-    visitor: Visitor,
+async fn send_message(
+    State(desk): State<RunService>,
+    office: AppState,
+    visitor: ClientAddress,
     headers: HeaderMap,
-    body: Result<Body<Asking>, Problem>,
+    body: Result<ValidatedJson<SendMessageRequest>, Problem>,
 ) -> Result<Response, Problem> {
-    let Body(asking) = body.map_err(|problem| too_long(problem, &office))?;
-    let thread = asking.thread()?.unwrap_or_else(fresh_thread);
+    let ValidatedJson(asking) = body.map_err(|problem| too_long(problem, &office))?;
+    let thread = asking.thread()?.unwrap_or_else(new_thread_id);
     office.check_user(&asking.user_id)?;
-    let before = match TALKS.begun(&desk, &thread, &asking.user_id).await? {
-        Some(record) => Some(Options::read(&TALKS.options(&desk, &record).await?)),
+    let before = match TALKS.find_owned(&desk, &thread, &asking.user_id).await? {
+        Some(record) => Some(TurnOptions::read(&TALKS.latest_context(&desk, &record).await?)),
         None => None,
     };
     let options = asking.options(before.as_ref());
-    // A model that cannot be asked, and a message that cannot be taken, is found out before there is a turn.
+    // An unavailable model and an invalid message are rejected before the run is created.
     asking.check()?;
-    drop(Assistant::open(&office.desk(&options)?, &asking.user_id, &asking.message)?);
-    let order = Order::new(GRAPH, thread.clone(), What::Start(asking.input())).options(options.to_json());
-    let order = if before.is_none() { order.titled_by(&asking.message) } else { order };
-    desk.served(GRAPH)?.check(&order).await?;
-    // What earlier turns told is not told again.
-    let last = Some(desk.last_event(&thread).await?).filter(|last| *last > 0);
-    let pass = desk.admit(GRAPH, visitor, office.limit())?;
+    drop(AgentState::open(&office.run_context(&options)?, &asking.user_id, &asking.message)?);
+    let order = RunRequest::new(GRAPH, thread.clone(), RunInput::Input(asking.input())).context(options.to_json());
+    let order = if before.is_none() { order.title_from_text(&asking.message) } else { order };
+    desk.graph(GRAPH)?.validate(&order).await?;
+    // Events of earlier turns are not sent again.
+    let last = Some(desk.last_event_number(&thread).await?).filter(|last| *last > 0);
+    let pass = desk.acquire_permit(GRAPH, visitor, office.limit())?;
     let feed = match asking.detach {
         true => {
-            desk.start_admitted(order, pass).await?;
-            desk.watch(&thread, last).await?
+            desk.start_with_permit(order, pass).await?;
+            desk.subscribe(&thread, last).await?
         }
-        false => desk.start_attended(order, pass, last, Stop::AfterStep).await?,
+        false => desk.start_and_subscribe(order, pass, last, StopMode::Drain).await?,
     };
     let mut response = match wants_json(&headers) {
-        true => waited(&desk, &office, feed).await?,
-        false => streamed(feed, (asking.format, None), desk.served(GRAPH)?),
+        true => wait_for_result(&desk, &office, feed).await?,
+        false => stream_response(feed, (asking.format, None), desk.graph(GRAPH)?),
     };
-    name(response.headers_mut(), &thread);
+    set_session_id_header(response.headers_mut(), &thread);
     Ok(response)
 }
 
 /// How a conversation stands.
 #[utoipa::path(
-    get, path = "/api/assistant/{id}", tag = "assistant", params(("id" = String, Path), Whose),
+    get, path = "/api/assistant/{id}", tag = "assistant", params(("id" = String, Path), UserParams),
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
-async fn read(
-    State(desk): State<Desk>,
-    office: Office,
+async fn get_session(
+    State(desk): State<RunService>,
+    office: AppState,
     Path(id): Path<String>,
-    Asks(whose): Asks<Whose>,
+    ValidatedQuery(whose): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
-    let record = owned(&desk, &office, (&id, &whose.user_id)).await?;
-    Ok(Json(shown(&desk, &office, &record).await?))
+    let record = find_owned_session(&desk, &office, (&id, &whose.user_id)).await?;
+    Ok(Json(session_response(&desk, &office, &record).await?))
 }
 
 /// Everything a conversation says after an event, and what it says from now on; ends with the turn.
 #[utoipa::path(
-    get, path = "/api/assistant/{id}/stream", tag = "assistant", params(("id" = String, Path), Streaming),
+    get, path = "/api/assistant/{id}/stream", tag = "assistant", params(("id" = String, Path), StreamParams),
     responses((status = OK, description = "Server-sent events"), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
-async fn stream(
-    State(desk): State<Desk>,
-    office: Office,
+async fn stream_session(
+    State(desk): State<RunService>,
+    office: AppState,
     Path(id): Path<String>,
-    Asks(asked): Asks<Streaming>,
-    After(after): After,
+    ValidatedQuery(asked): ValidatedQuery<StreamParams>,
+    LastEventId(after): LastEventId,
 ) -> Result<Response, Problem> {
-    let record = owned(&desk, &office, (&id, &asked.user_id)).await?;
-    // From the beginning, whatever the reader has: another view knows what is open by what came before.
-    let whole = asked.format != Format::Events;
-    let feed = desk.watch(&record.thread, after.filter(|_| !whole)).await?;
-    Ok(streamed(feed, (asked.format, after), desk.served(GRAPH)?))
+    let record = find_owned_session(&desk, &office, (&id, &asked.user_id)).await?;
+    // Other formats replay from the start, whatever the client has: their state depends on all earlier events.
+    let whole = asked.format != StreamFormat::Events;
+    let feed = desk.subscribe(&record.thread, after.filter(|_| !whole)).await?;
+    Ok(stream_response(feed, (asked.format, after), desk.graph(GRAPH)?))
 }
 
 /// Answers what a conversation asks back: what was meant, or whether a tool may be used.
 #[utoipa::path(
-    post, path = "/api/assistant/{id}/answer", tag = "assistant", params(("id" = String, Path), Whose),
-    request_body = Answering,
+    post, path = "/api/assistant/{id}/answer", tag = "assistant", params(("id" = String, Path), UserParams),
+    request_body = ResumeRequest,
     responses(
         (status = ACCEPTED), (status = FORBIDDEN), (status = NOT_FOUND),
         (status = CONFLICT, description = "It does not ask anything, or something else"),
         (status = UNPROCESSABLE_ENTITY, description = "That is no answer to what it asks"),
     )
 )]
-async fn answer(
-    State(desk): State<Desk>,
-    office: Office,
-    (visitor, Path(id)): (Visitor, Path<String>),
-    Asks(whose): Asks<Whose>,
-    Body(answering): Body<Answering>,
+async fn resume_session(
+    State(desk): State<RunService>,
+    office: AppState,
+    (visitor, Path(id)): (ClientAddress, Path<String>),
+    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+    ValidatedJson(answering): ValidatedJson<ResumeRequest>,
 ) -> Result<Response, Problem> {
-    let record = owned(&desk, &office, (&id, &whose.user_id)).await?;
+    let record = find_owned_session(&desk, &office, (&id, &whose.user_id)).await?;
     let (thread, asked) = (&record.thread, answering.question_id.clone());
-    let open = question(&desk, &record, &asked).await?;
-    let answers = Answers::from([(open.id, heard(answering, &open.value)?)]);
-    let order = Order::new(GRAPH, thread.clone(), What::Answer(answers));
-    let order = order.options(TALKS.options(&desk, &record).await?);
-    let pass = desk.admit(GRAPH, visitor, office.limit_at_once())?;
-    if let Err(problem) = desk.start_admitted(order, pass).await {
-        // Where somebody else was quicker, that is what is wrong.
-        question(&desk, &TALKS.known(&desk, &id).await?, &asked).await?;
+    let open = pending_interrupt(&desk, &record, &asked).await?;
+    let answers = ResumeValues::from([(open.id, resume_value(answering, &open.value)?)]);
+    let order = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
+    let order = order.context(TALKS.latest_context(&desk, &record).await?);
+    let pass = desk.acquire_permit(GRAPH, visitor, office.concurrency_limit())?;
+    if let Err(problem) = desk.start_with_permit(order, pass).await {
+        // If another client resumed the run first, its error is the more precise one.
+        pending_interrupt(&desk, &TALKS.get(&desk, &id).await?, &asked).await?;
         return Err(problem);
     }
     Ok(accepted(thread))
@@ -174,64 +180,68 @@ async fn answer(
 
 /// Stops the turn of a conversation; one that waits for an answer is set aside.
 #[utoipa::path(
-    post, path = "/api/assistant/{id}/stop", tag = "assistant", params(("id" = String, Path), Whose),
+    post, path = "/api/assistant/{id}/stop", tag = "assistant", params(("id" = String, Path), UserParams),
     responses(
         (status = ACCEPTED), (status = FORBIDDEN), (status = NOT_FOUND),
         (status = CONFLICT, description = "No turn runs"),
     )
 )]
-async fn stop(
-    State(desk): State<Desk>,
-    office: Office,
+async fn stop_session(
+    State(desk): State<RunService>,
+    office: AppState,
     Path(id): Path<String>,
-    Asks(whose): Asks<Whose>,
+    ValidatedQuery(whose): ValidatedQuery<UserParams>,
 ) -> Result<Response, Problem> {
-    let record = owned(&desk, &office, (&id, &whose.user_id)).await?;
-    desk.halt(&record.thread, Stop::Now).await?;
+    let record = find_owned_session(&desk, &office, (&id, &whose.user_id)).await?;
+    desk.cancel(&record.thread, StopMode::Cancel).await?;
     Ok(accepted(&record.thread))
 }
 
 /// The conversations of a user, the newest first.
 #[utoipa::path(
-    get, path = "/api/assistant", tag = "assistant", params(Listing),
+    get, path = "/api/assistant", tag = "assistant", params(ListSessionsParams),
     responses((status = OK), (status = FORBIDDEN))
 )]
-async fn list(State(desk): State<Desk>, office: Office, Asks(asked): Asks<Listing>) -> Result<Json<Value>, Problem> {
+async fn list_sessions(
+    State(desk): State<RunService>,
+    office: AppState,
+    ValidatedQuery(asked): ValidatedQuery<ListSessionsParams>,
+) -> Result<Json<Value>, Problem> {
     office.check_user(&asked.user_id)?;
     let limit = asked.limit.unwrap_or(50).clamp(1, 200);
-    let records = TALKS.of_user(&desk, &asked.user_id, limit).await?;
-    let sessions: Vec<Value> = records.iter().map(shown::listed).collect();
+    let records = TALKS.list_for_user(&desk, &asked.user_id, limit).await?;
+    let sessions: Vec<Value> = records.iter().map(responses::session_list_item).collect();
     Ok(Json(json!({ "sessions": sessions })))
 }
 
 /// What is remembered of a user, the newest first.
 #[utoipa::path(
-    get, path = "/api/assistant/memory", tag = "assistant", params(Whose),
+    get, path = "/api/assistant/memory", tag = "assistant", params(UserParams),
     responses((status = OK), (status = FORBIDDEN))
 )]
-async fn remembered(
-    State(desk): State<Desk>,
-    office: Office,
-    Asks(whose): Asks<Whose>,
+async fn list_memory(
+    State(desk): State<RunService>,
+    office: AppState,
+    ValidatedQuery(whose): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
     office.check_user(&whose.user_id)?;
-    let facts = memory::facts(&desk.config().stores.items, &whose.user_id).await?;
+    let facts = memory::list_facts(&desk.config().storage.store, &whose.user_id).await?;
     Ok(Json(json!({ "facts": facts })))
 }
 
 /// Forgets something about a user.
 #[utoipa::path(
-    delete, path = "/api/assistant/memory/{key}", tag = "assistant", params(("key" = String, Path), Whose),
+    delete, path = "/api/assistant/memory/{key}", tag = "assistant", params(("key" = String, Path), UserParams),
     responses((status = NO_CONTENT), (status = FORBIDDEN), (status = NOT_FOUND))
 )]
-async fn forget(
-    State(desk): State<Desk>,
-    office: Office,
+async fn delete_memory(
+    State(desk): State<RunService>,
+    office: AppState,
     Path(key): Path<String>,
-    Asks(whose): Asks<Whose>,
+    ValidatedQuery(whose): ValidatedQuery<UserParams>,
 ) -> Result<StatusCode, Problem> {
     office.check_user(&whose.user_id)?;
-    match memory::forget(&desk.config().stores.items, &whose.user_id, &key).await? {
+    match memory::delete_fact(&desk.config().storage.store, &whose.user_id, &key).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found(format!("nothing is remembered under `{key}`"))),
     }
@@ -239,50 +249,61 @@ async fn forget(
 
 /// What can be chosen, and what the user who asks may use of what is configured.
 #[utoipa::path(
-    get, path = "/api/assistant/settings", tag = "assistant", params(Looking),
+    get, path = "/api/assistant/settings", tag = "assistant", params(OptionalUserParams),
     responses((status = OK), (status = FORBIDDEN))
 )]
-async fn settings(office: Office, Asks(looking): Asks<Looking>) -> Result<Json<Value>, Problem> {
-    Ok(Json(office.described(looking.user_id.as_deref())?))
+async fn get_settings(
+    office: AppState,
+    ValidatedQuery(looking): ValidatedQuery<OptionalUserParams>,
+) -> Result<Json<Value>, Problem> {
+    Ok(Json(office.settings_json(looking.user_id.as_deref())?))
 }
 
-/// A body that is too long has a message that is.
-fn too_long(problem: Problem, office: &Office) -> Problem {
+/// Converts the error for an oversized body into an error about the message.
+fn too_long(problem: Problem, office: &AppState) -> Problem {
     match problem.status() {
         413 => {
             let detail = format!("the message is too long, and may have {} bytes", office.message_bytes());
-            Problem::new(413, Code::TooLarge, detail).hint("send a shorter one")
+            Problem::new(413, ErrorCode::TooLarge, detail).with_hint("send a shorter one")
         }
         _ => problem,
     }
 }
 
-fn streamed(feed: Feed, (format, after): (Format, Option<u64>), graph: Arc<dyn Served>) -> Response {
+fn stream_response(
+    feed: Subscription,
+    (format, after): (StreamFormat, Option<u64>),
+    graph: Arc<dyn ServedGraph>,
+) -> Response {
     match format {
-        Format::Events => sse(feed, events),
-        Format::AgUi => sse(feed, ag_ui(after, graph)),
+        StreamFormat::Events => sse_response(feed, encode_v2_events),
+        StreamFormat::AgUi => sse_response(feed, ag_ui_encoder(after, graph)),
     }
 }
 
-/// A conversation, for its user.
-async fn owned(desk: &Desk, office: &Office, (id, user): (&str, &str)) -> Result<ThreadRecord, Problem> {
+/// Finds a session and checks that the user owns it.
+async fn find_owned_session(
+    desk: &RunService,
+    office: &AppState,
+    (id, user): (&str, &str),
+) -> Result<ThreadRecord, Problem> {
     office.check_user(user)?;
-    TALKS.owned(desk, id, user).await
+    TALKS.get_owned(desk, id, user).await
 }
 
-/// Waits for the end of the turn, and gives the answer, or what is asked back.
-async fn waited(desk: &Desk, office: &Office, mut feed: Feed) -> Result<Response, Problem> {
+/// Waits for the end of the turn and returns the answer or the open interrupt.
+async fn wait_for_result(desk: &RunService, office: &AppState, mut feed: Subscription) -> Result<Response, Problem> {
     while feed.next().await.is_some() {}
     match feed.end() {
-        Some(FeedEnd::Shutdown) => return Err(Problem::closing()),
-        Some(FeedEnd::Failed(problem)) => return Err(Problem::clone(problem)),
+        Some(SubscriptionEnd::Shutdown) => return Err(Problem::shutting_down()),
+        Some(SubscriptionEnd::Failed(problem)) => return Err(Problem::clone(problem)),
         _ => {}
     }
-    let record: ThreadRecord = TALKS.known(desk, feed.thread().as_str()).await?;
-    if let Some(failure) = record.failure.as_ref().filter(|_| record.status == RunStatus::Failed) {
-        return Err(shown::failed(failure, &record.thread));
+    let record: ThreadRecord = TALKS.get(desk, feed.thread().as_str()).await?;
+    if let Some(failure) = record.error.as_ref().filter(|_| record.status == RunStatus::Failed) {
+        return Err(responses::run_error_problem(failure, &record.thread));
     }
-    Ok(Json(answered(desk, office, &record).await?).into_response())
+    Ok(Json(turn_response(desk, office, &record).await?).into_response())
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {
@@ -292,12 +313,12 @@ fn wants_json(headers: &HeaderMap) -> bool {
 
 fn accepted(thread: &ThreadId) -> Response {
     let mut response = (StatusCode::ACCEPTED, Json(json!({ "sessionId": thread }))).into_response();
-    name(response.headers_mut(), thread);
+    set_session_id_header(response.headers_mut(), thread);
     response
 }
 
-/// Says which conversation it is; a thread that a request may name is a header value too.
-fn name(headers: &mut HeaderMap, thread: &ThreadId) {
+/// Sets the headers with the id and the path of the session; every valid thread id is a valid header value.
+fn set_session_id_header(headers: &mut HeaderMap, thread: &ThreadId) {
     if let (Ok(id), Ok(place)) =
         (HeaderValue::from_str(thread.as_str()), HeaderValue::from_str(&format!("/api/assistant/{thread}")))
     {

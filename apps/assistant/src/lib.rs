@@ -1,15 +1,15 @@
-//! The planner and verifier assistant: decides whether a question needs tools, runs them safely, looks whether the
-//! results answer it, tries again differently where they do not, answers with sources, and remembers.
+//! The planner and verifier assistant: decides if a question needs tools, runs them safely, verifies that the
+//! results answer the question, plans again if they do not, answers with sources, and remembers facts.
 //!
-//! The graph is [`graph()`], its state [`Assistant`], and what a run needs beside it [`Desk`]:
+//! The graph is [`create_assistant_graph()`], its state [`AgentState`], and its run context [`AssistantContext`]:
 //!
 //! ```
-//! use superstep::model::Scripted;
+//! use superstep::models::ScriptedModel;
 //! use superstep::prelude::*;
 //! use superstep::store::MemoryStore;
 //! use superstep_assistant::policy::Policy;
 //! use superstep_assistant::profile::Profiles;
-//! use superstep_assistant::{Assistant, Desk, graph};
+//! use superstep_assistant::{AgentState, AssistantContext, create_assistant_graph};
 //!
 //! /// Tells the time.
 //! #[tool(read_only)]
@@ -20,18 +20,18 @@
 //! let policy = Policy::parse("[roles.guest]\ntools = ['now']")?;
 //! let profiles = Profiles::parse(r#"{ "ana": { "name": "Ana", "role": "guest" } }"#)?;
 //! // In your program a provider, or rules; here a plan and an answer.
-//! let model = Scripted::new([r#"{"next_step": "tool_use", "tool_calls": [{"tool": "now"}]}"#, "It is noon [1]."]);
-//! let desk = Desk::new(model, [now()], policy, profiles);
+//! let model = ScriptedModel::new([r#"{"next_step": "tool_use", "tool_calls": [{"tool": "now"}]}"#, "It is noon [1]."]);
+//! let desk = AssistantContext::new(model, [now()], policy, profiles);
 //!
-//! let question = Assistant::open(&desk, "ana", "What time is it?")?;
-//! let done = graph(Memory::new(), MemoryStore::new())?.run(question).thread("t").context(desk).await?;
+//! let question = AgentState::open(&desk, "ana", "What time is it?")?;
+//! let done = create_assistant_graph(MemoryCheckpointer::new(), MemoryStore::new())?.invoke(question).thread("t").context(desk).await?;
 //! assert_eq!(done.state.messages.last().unwrap().text(), "It is noon [1].");
 //! # Ok(()) }
 //! ```
 
 mod app;
+mod context;
 pub mod data;
-mod desk;
 pub mod eval;
 mod graph;
 mod http;
@@ -41,17 +41,17 @@ pub mod plan;
 pub mod policy;
 pub mod profile;
 pub mod prompt;
-pub mod rules;
+pub mod rule_model;
 pub mod sample;
-mod scratch;
+mod scratchpad;
 mod state;
 pub mod tools;
 mod turn;
 pub mod verdict;
 
-pub use app::{Installation, Settings, app};
-pub use desk::{Desk, Limits, WithoutModel};
-pub use graph::{draw, graph};
-pub use http::Options;
+pub use app::{ConfigFile, Settings, app};
+pub use context::{AssistantContext, ModelUnavailablePolicy, TurnLimits};
+pub use graph::{create_assistant_graph, state_graph};
+pub use http::TurnOptions;
 pub use nodes::{Decision, DecisionKind};
-pub use state::{Assistant, AssistantUpdate, Phase};
+pub use state::{AgentState, AgentStateUpdate, Phase};

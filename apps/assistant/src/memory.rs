@@ -1,15 +1,16 @@
-//! What is remembered beyond a conversation: facts about a user, in the long-term store.
+//! Long-term memory: facts about a user, in the store.
 //!
-//! A fact is kept only with consent, with the message it comes from and the day. The user can list and delete all.
+//! A fact is saved only with consent, together with the source message and the date. The user can list and delete
+//! all facts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep::Result;
-use superstep::core::id::derive;
-use superstep::store::{Search, SharedStore};
+use superstep::core::id::hash_id;
+use superstep::store::{SearchOp, SharedStore};
 
-/// How many facts are looked at.
+/// Maximum number of facts that are read per user.
 const MOST_FACTS: usize = 200;
 
 /// A fact about a user.
@@ -25,7 +26,7 @@ pub struct Fact {
 
 /// A fact with the name it is deleted by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Remembered {
+pub struct StoredFact {
     /// Its name.
     pub key: String,
     /// The fact.
@@ -35,7 +36,7 @@ pub struct Remembered {
 
 /// What a model says when it sums up: the form of its answer to `task: summarize`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Summed {
+pub struct SummaryOutput {
     /// The conversation so far.
     pub summary: String,
     /// What the user told about themselves.
@@ -43,49 +44,50 @@ pub struct Summed {
     pub facts: Vec<String>,
 }
 
-/// Where the facts about a user are: `users`, the user, `facts`. A label has no dot, so one in a name is written `%2E`.
+/// Returns the namespace of the facts about a user: `users`, the user, `facts`. Labels must not contain dots, so a
+/// dot in a user id is written as `%2E`.
 #[must_use]
-pub fn place(user: &str) -> [String; 3] {
-    within(user, "facts")
+pub fn facts_namespace(user: &str) -> [String; 3] {
+    user_namespace(user, "facts")
 }
 
-pub(crate) fn within(user: &str, what: &str) -> [String; 3] {
+pub(crate) fn user_namespace(user: &str, what: &str) -> [String; 3] {
     ["users".to_owned(), user.replace('%', "%25").replace('.', "%2E"), what.to_owned()]
 }
 
-/// Keeps a fact; the same fact is kept once, with its first source.
+/// Saves a fact. Saving the same fact again keeps the first source.
 ///
 /// # Errors
-/// When the store fails.
-pub async fn remember(store: &SharedStore, user: &str, fact: &Fact) -> Result<()> {
+/// Returns an error if the store fails.
+pub async fn save_fact(store: &SharedStore, user: &str, fact: &Fact) -> Result<()> {
     let words: Vec<String> = fact.text.split_whitespace().map(str::to_lowercase).collect();
-    let key = format!("{:032x}", derive(&[words.join(" ").as_bytes()]));
-    if store.get(place(user), key.as_str()).await?.is_some() {
+    let key = format!("{:032x}", hash_id(&[words.join(" ").as_bytes()]));
+    if store.get(facts_namespace(user), key.as_str()).await?.is_some() {
         return Ok(());
     }
     let value = serde_json::to_value(fact).unwrap_or(Value::Null);
-    store.put(place(user), key, value).await
+    store.put(facts_namespace(user), key, value).await
 }
 
-/// All facts about a user, the newest first.
+/// Returns the facts about a user, newest first.
 ///
 /// # Errors
-/// When the store fails.
-pub async fn facts(store: &SharedStore, user: &str) -> Result<Vec<Remembered>> {
-    let hits = store.search(Search::new(place(user)).limit(MOST_FACTS)).await?;
-    let read = |hit: superstep::store::Hit| {
+/// Returns an error if the store fails.
+pub async fn list_facts(store: &SharedStore, user: &str) -> Result<Vec<StoredFact>> {
+    let hits = store.search(SearchOp::new(facts_namespace(user)).limit(MOST_FACTS)).await?;
+    let read = |hit: superstep::store::SearchItem| {
         let fact = serde_json::from_value(hit.item.value.clone()).ok()?;
-        Some(Remembered { key: hit.item.key.clone(), fact })
+        Some(StoredFact { key: hit.item.key.clone(), fact })
     };
     Ok(hits.into_iter().filter_map(read).collect())
 }
 
-/// Forgets a fact; true where there was one.
+/// Deletes a fact. Returns true if the fact existed.
 ///
 /// # Errors
-/// When the store fails.
-pub async fn forget(store: &SharedStore, user: &str, key: &str) -> Result<bool> {
-    let was_there = store.get(place(user), key).await?.is_some();
-    store.delete(place(user), key).await?;
+/// Returns an error if the store fails.
+pub async fn delete_fact(store: &SharedStore, user: &str, key: &str) -> Result<bool> {
+    let was_there = store.get(facts_namespace(user), key).await?.is_some();
+    store.delete(facts_namespace(user), key).await?;
     Ok(was_there)
 }

@@ -1,6 +1,6 @@
-//! What happens at each place of a turn: a function of the state and the desk that returns what it changes.
+//! Nodes of the graph: functions of state and run context that return an update.
 //!
-//! One file for each place. Nodes read the time from the run and never from the machine.
+//! One file per node. Nodes read the time from the run and never from the system clock.
 
 mod approval;
 mod generator;
@@ -17,18 +17,18 @@ pub(crate) use ingress::ingress;
 pub(crate) use planner::planner;
 pub(crate) use summarizer::summarizer;
 pub(crate) use tool_executor::tool_executor;
-pub(crate) use tool_router::{Routed, tool_router};
+pub(crate) use tool_router::{RoutedCalls, tool_router};
 pub(crate) use verifier::{LONGEST_ANSWER, verifier};
 
 use superstep::Message;
-use superstep::model::{ModelKind, SharedModel};
+use superstep::models::{ModelKind, SharedModel};
 
-/// The tokens that an answer cost.
+/// Returns the number of tokens that a model response used.
 fn tokens(message: &Message) -> u64 {
     message.usage.as_ref().map_or(0, |usage| usage.total_tokens)
 }
 
-/// Whether a model is a language model and not a set of rules.
+/// Returns true if the model is a language model and not a rule model.
 fn can_judge(model: &SharedModel) -> bool {
     model.info().kind != ModelKind::Rules
 }

@@ -1,7 +1,7 @@
-//! A plan: what is to be done about a question, as a model writes it and as the graph carries it out.
+//! Plan of a turn: the calls that a model proposes and the graph runs.
 //!
-//! A model writes JSON, and not always whole JSON: what surrounds it, commas too many and ends that are missing are
-//! mended. What a plan cannot be (two calls of one id, a circle) is refused with a reason that the model can act on.
+//! Models write JSON with errors: surrounding text, extra commas and missing ends are repaired. An impossible plan
+//! (duplicate ids, cyclic dependencies) is rejected with a reason that the model can act on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 use sqlparser::dialect::BigQueryDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, Tokenizer};
-use superstep::core::canonical::sorted;
+use superstep::core::canonical::sort_keys;
 
-mod mend;
+mod repair;
 
 /// What follows a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,19 +58,19 @@ pub struct PlannedCall {
 }
 
 impl Plan {
-    /// The answer is written at once.
+    /// Creates a plan without calls; the answer is written next.
     #[must_use]
     pub fn generate(why: impl Into<String>) -> Self {
         Self { next_step: NextStep::Generate, tool_calls: Vec::new(), why: why.into() }
     }
 
-    /// These calls are made first.
+    /// Creates a plan that runs these calls first.
     #[must_use]
     pub fn tools(calls: impl IntoIterator<Item = PlannedCall>, why: impl Into<String>) -> Self {
         Self { next_step: NextStep::ToolUse, tool_calls: calls.into_iter().collect(), why: why.into() }
     }
 
-    /// Reads what a model wrote, mends what can be mended, and looks whether it can be carried out.
+    /// Parses a model response, repairs minor errors, and validates the plan.
     ///
     /// ```
     /// use superstep_assistant::plan::Plan;
@@ -80,22 +80,23 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// In words for the model: there is no plan in it, an id is there twice, a dependency is unknown or goes in a circle.
+    /// Returns a message for the model if the text contains no plan, an id is used twice, or a dependency is
+    /// unknown or cyclic.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let value = mend::object(text).ok_or("no JSON object is in the answer")?;
-        let mut plan = mend::plan(value)?;
+        let value = repair::object(text).ok_or("no JSON object is in the answer")?;
+        let mut plan = repair::plan(value)?;
         plan.name_calls();
         plan.check()?;
         Ok(plan)
     }
 
-    /// As a model writes it.
+    /// Returns the plan as JSON.
     #[must_use]
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Names the same calls with the same arguments, in whatever order and with whatever ids.
+    /// Returns a text that is equal for plans with the same calls and arguments, whatever their order and ids.
     #[must_use]
     pub fn signature(&self) -> String {
         let mut calls: Vec<String> = self.tool_calls.iter().map(PlannedCall::signature).collect();
@@ -103,7 +104,7 @@ impl Plan {
         calls.join("\n")
     }
 
-    /// Gives a name to calls that have none.
+    /// Assigns ids to calls without one.
     fn name_calls(&mut self) {
         let taken: BTreeSet<String> = self.tool_calls.iter().map(|call| call.id.clone()).collect();
         let mut free = (1..).map(|number| format!("c{number}")).filter(|id| !taken.contains(id));
@@ -129,22 +130,22 @@ impl Plan {
 }
 
 impl PlannedCall {
-    /// A call of a tool.
+    /// Creates a call.
     #[must_use]
     pub fn new(id: impl Into<String>, tool: impl Into<String>, args: Map<String, Value>) -> Self {
         Self { id: id.into(), tool: tool.into(), args, depends_on: Vec::new(), why: String::new() }
     }
 
-    /// The same after these.
+    /// Adds dependencies on other calls.
     #[must_use]
     pub fn after(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.depends_on.extend(ids.into_iter().map(Into::into));
         self
     }
 
-    /// Says why.
+    /// Sets the reason.
     #[must_use]
-    pub fn because(mut self, why: impl Into<String>) -> Self {
+    pub fn with_reason(mut self, why: impl Into<String>) -> Self {
         self.why = why.into();
         self
     }
@@ -154,20 +155,20 @@ impl PlannedCall {
     }
 }
 
-/// Names calls of one tool with the same arguments, however these are written.
+/// Returns a text that is equal for calls of the same tool with equivalent arguments.
 pub(crate) fn signature(tool: &str, args: &Map<String, Value>) -> String {
     format!("{tool} {}", normalised(tool, args))
 }
 
-/// What stands in arguments for what the call of this id gave.
+/// Returns the placeholder in arguments for the result of the call with this id.
 pub(crate) fn reference(id: &str) -> String {
     format!("{{{{{id}}}}}")
 }
 
-/// The calls in groups: all of a group may run at once, and need only groups before.
+/// Groups the calls: calls of a group can run in parallel and depend only on earlier groups.
 ///
 /// # Errors
-/// Names the calls that wait for each other.
+/// Returns the calls that depend on each other in a cycle.
 pub(crate) fn groups(calls: &[PlannedCall]) -> Result<Vec<Vec<String>>, String> {
     let mut groups: Vec<Vec<String>> = Vec::new();
     let mut waiting: BTreeMap<&str, &PlannedCall> = calls.iter().map(|call| (call.id.as_str(), call)).collect();
@@ -189,8 +190,8 @@ pub(crate) fn groups(calls: &[PlannedCall]) -> Result<Vec<Vec<String>>, String> 
     Ok(groups)
 }
 
-/// Arguments that mean the same are equal: the order of keys does not count, nor do empty ones, and of SQL and search words
-/// neither spaces nor letter case where those change nothing. Everything else, such as a path, counts to the letter.
+/// Normalises arguments: the order of keys and null values are ignored; in SQL and search texts, spaces and letter
+/// case are ignored where they have no meaning. All other values, such as paths, are compared exactly.
 fn normalised(tool: &str, args: &Map<String, Value>) -> String {
     let known = args.iter().filter(|(_, value)| !value.is_null());
     let entries: BTreeMap<&String, Value> = known
@@ -200,14 +201,14 @@ fn normalised(tool: &str, args: &Map<String, Value>) -> String {
                 let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
                 (key, Value::from(words.join(" ").trim_end_matches(['.', '?', '!'])))
             }
-            _ => (key, sorted(value.clone())),
+            _ => (key, sort_keys(value.clone())),
         })
         .collect();
     json!(entries).to_string()
 }
 
-/// The words of a query without spaces and comments between them. Only keywords are the same in any case: a text is not,
-/// and whether a name is depends on the database.
+/// Returns the tokens of a query without whitespace and comments. Only keywords are case-insensitive: string
+/// literals are not, and for names this depends on the database.
 fn normalised_sql(sql: &str) -> String {
     let Ok(tokens) = Tokenizer::new(&BigQueryDialect {}, sql).tokenize() else { return sql.to_owned() };
     let written = tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).map(|token| match token {

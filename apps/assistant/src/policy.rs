@@ -1,42 +1,44 @@
-//! The safety policy: what is never answered, what a person must answer, and what each role may use. A file.
+//! The safety policy, read from a file: rules that block messages, rules that hand a message to a person, and the
+//! permissions of each role.
 //!
-//! Checked before any model or tool is asked; what a model says cannot change it. Every refusal names its rule.
+//! The policy applies before any model or tool is called, and no model output can change it. Every refusal names
+//! its rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use regex::Regex;
 use serde::Deserialize;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
 use crate::profile::Profile;
 
-mod rights;
+mod permissions;
 
-pub use rights::Rights;
+pub use permissions::Permissions;
 
-/// What is allowed.
+/// A parsed policy.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    rules: Vec<Rule>,
+    rules: Vec<PolicyRule>,
     roles: BTreeMap<String, Role>,
     destructive: BTreeSet<String>,
-    limits: Limits,
+    limits: PolicyLimits,
 }
 
-/// A rule about messages, with the answer to those it matches.
+/// A rule for messages, with the answer to matching messages.
 #[derive(Debug, Clone)]
-pub struct Rule {
-    /// Its name, which every refusal gives.
+pub struct PolicyRule {
+    /// Name, which every refusal contains.
     pub name: String,
-    /// What the user is told.
+    /// Answer for the user.
     pub answer: String,
-    /// Whether a person takes it from here.
+    /// True if a person must handle the message.
     pub needs_person: bool,
     pattern: Regex,
 }
 
-/// What a role may use.
+/// Permissions of a role.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Role {
@@ -48,27 +50,27 @@ pub(crate) struct Role {
     pub(crate) denied_columns: BTreeSet<String>,
 }
 
-/// What becomes of users that nobody knows.
+/// Treatment of unknown users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownUser {
-    /// They are refused.
+    /// Unknown users are rejected.
     #[default]
     Refuse,
-    /// They have the profile `guest`.
+    /// Unknown users get the profile `guest`.
     Guest,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Limits {
+struct PolicyLimits {
     message_bytes: usize,
     unknown_user: UnknownUser,
     turns_per_hour: BTreeMap<String, u32>,
     rows_per_query: BTreeMap<String, u64>,
 }
 
-impl Default for Limits {
+impl Default for PolicyLimits {
     fn default() -> Self {
         let (turns_per_hour, rows_per_query) = (BTreeMap::new(), BTreeMap::new());
         Self { message_bytes: 32 * 1024, unknown_user: UnknownUser::Refuse, turns_per_hour, rows_per_query }
@@ -77,22 +79,22 @@ impl Default for Limits {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawPolicy {
     #[serde(default)]
-    blocked: Vec<WrittenRule>,
+    blocked: Vec<RawRule>,
     #[serde(default)]
-    needs_person: Vec<WrittenRule>,
+    needs_person: Vec<RawRule>,
     #[serde(default)]
     roles: BTreeMap<String, Role>,
     #[serde(default)]
-    approval: WrittenApproval,
+    approval: RawApproval,
     #[serde(default)]
-    limits: Limits,
+    limits: PolicyLimits,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenRule {
+struct RawRule {
     name: String,
     pattern: String,
     answer: String,
@@ -100,91 +102,91 @@ struct WrittenRule {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenApproval {
+struct RawApproval {
     #[serde(default)]
     destructive: BTreeSet<String>,
 }
 
 impl Policy {
-    /// Reads the text of a file.
+    /// Parses the text of a policy file.
     ///
     /// # Errors
-    /// When it is no policy, or a pattern is none; names the rule.
+    /// Returns an error if the text is not a valid policy; for an invalid pattern, the error names the rule.
     pub fn parse(text: &str) -> Result<Self> {
-        let written: Written = toml::from_str(text)
-            .map_err(|error| Error::new(Code::ConfigInvalid, format!("the policy cannot be read: {error}")))?;
+        let written: RawPolicy = toml::from_str(text)
+            .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("the policy cannot be read: {error}")))?;
         let blocked = written.blocked.into_iter().map(|rule| (rule, false));
         let rules = blocked.chain(written.needs_person.into_iter().map(|rule| (rule, true)));
-        let rules = rules.map(|(rule, needs_person)| Rule::read(rule, needs_person)).collect::<Result<_>>()?;
+        let rules = rules.map(|(rule, needs_person)| PolicyRule::read(rule, needs_person)).collect::<Result<_>>()?;
         let (destructive, limits) = (written.approval.destructive, written.limits);
         Ok(Self { rules, roles: written.roles, destructive, limits })
     }
 
-    /// Reads a file.
+    /// Reads a policy file.
     ///
     /// # Errors
-    /// When there is none, or it is no policy.
+    /// Returns an error if the file cannot be read or is not a valid policy.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::new(Code::ConfigInvalid, format!("`{}`: {error}", path.display())))?;
+            .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("`{}`: {error}", path.display())))?;
         Self::parse(&text)
     }
 
-    /// The first rule that a message breaks.
+    /// Returns the first rule that a message breaks.
     #[must_use]
-    pub fn rule_against(&self, message: &str) -> Option<&Rule> {
+    pub fn matching_rule(&self, message: &str) -> Option<&PolicyRule> {
         self.rules.iter().find(|rule| rule.pattern.is_match(message))
     }
 
-    /// The longest message, in bytes.
+    /// Returns the maximum length of a message in bytes.
     #[must_use]
     pub fn message_bytes(&self) -> usize {
         self.limits.message_bytes
     }
 
-    /// What becomes of users that nobody knows.
+    /// Returns the treatment of unknown users.
     #[must_use]
     pub fn unknown_user(&self) -> UnknownUser {
         self.limits.unknown_user
     }
 
-    /// The same with another word about users that nobody knows.
+    /// Replaces the treatment of unknown users.
     #[must_use]
     pub fn with_unknown_user(mut self, unknown_user: UnknownUser) -> Self {
         self.limits.unknown_user = unknown_user;
         self
     }
 
-    /// How many turns a user of a role may have in an hour.
+    /// Returns the maximum number of turns per hour for a user with this role.
     #[must_use]
     pub fn turns_per_hour(&self, role: &str) -> Option<u32> {
         self.limits.turns_per_hour.get(role).copied()
     }
 
-    /// Whether a person must allow a tool each time, whatever the tool says of itself.
+    /// Returns true if every call of the tool needs approval, whatever its own annotations say.
     #[must_use]
-    pub fn asks_about(&self, tool: &str) -> bool {
+    pub fn requires_approval(&self, tool: &str) -> bool {
         self.destructive.contains(tool)
     }
 
-    /// What a user may use: all that the roles and single tools in their permissions allow, without what any of the roles
-    /// denies (see [`Rights`]).
+    /// Returns the permissions of a user: everything that the user's roles and individually listed tools allow,
+    /// minus everything that one of the roles denies (see [`Permissions`]).
     #[must_use]
-    pub fn rights(&self, profile: &Profile) -> Rights {
+    pub fn permissions(&self, profile: &Profile) -> Permissions {
         let names = || std::iter::once(&profile.role).chain(&profile.permissions);
         let roles: Vec<&Role> = names().filter_map(|name| self.roles.get(name)).collect();
         let single = names().filter(|name| !self.roles.contains_key(*name)).cloned();
         let rows = names().filter_map(|name| self.limits.rows_per_query.get(name)).min().copied();
-        Rights::of(&roles, single.collect(), rows)
+        Permissions::from_roles(&roles, single.collect(), rows)
     }
 }
 
-impl Rule {
-    fn read(rule: WrittenRule, needs_person: bool) -> Result<Self> {
-        let WrittenRule { name, pattern, answer } = rule;
+impl PolicyRule {
+    fn read(rule: RawRule, needs_person: bool) -> Result<Self> {
+        let RawRule { name, pattern, answer } = rule;
         let pattern = Regex::new(&pattern).map_err(|error| {
-            Error::new(Code::ConfigInvalid, format!("the pattern of rule `{name}` is none: {error}"))
+            Error::new(ErrorCode::ConfigInvalid, format!("the pattern of rule `{name}` is none: {error}"))
         })?;
         Ok(Self { name, answer, needs_person, pattern })
     }

@@ -1,11 +1,11 @@
-//! Who the users are: role, permissions and preferences, out of a file.
+//! Users with their roles, permissions and preferences, read from a file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
 /// What is known of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,39 +47,39 @@ impl Default for Preferences {
     }
 }
 
-/// All users that are known.
+/// All known users.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profiles(BTreeMap<String, Profile>);
 
 impl Profiles {
-    /// Reads the text of a file: an object of profiles by user.
+    /// Parses the text of a file: a JSON object that maps user ids to profiles.
     ///
     /// # Errors
-    /// When it is no such object.
+    /// Returns an error if the text is not such an object.
     pub fn parse(text: &str) -> Result<Self> {
         let profiles = serde_json::from_str(text)
-            .map_err(|error| Error::new(Code::ConfigInvalid, format!("the profiles cannot be read: {error}")))?;
+            .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("the profiles cannot be read: {error}")))?;
         Ok(Self(profiles))
     }
 
     /// Reads a file.
     ///
     /// # Errors
-    /// When there is none, or it has no profiles.
+    /// Returns an error if the file cannot be read or contains no profiles.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::new(Code::ConfigInvalid, format!("`{}`: {error}", path.display())))?;
+            .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("`{}`: {error}", path.display())))?;
         Self::parse(&text)
     }
 
-    /// The profile of a user.
+    /// Returns the profile of a user.
     #[must_use]
     pub fn get(&self, user: &str) -> Option<&Profile> {
         self.0.get(user)
     }
 
-    /// The names of all users.
+    /// Returns the ids of all users.
     pub fn users(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

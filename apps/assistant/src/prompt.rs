@@ -1,7 +1,8 @@
-//! What the nodes ask a model: words for a language model, and a block of JSON that rules read back.
+//! Prompts of the nodes: text for a language model, and a JSON block that the rule model parses.
 //!
-//! The block is a system message: `task: plan` in its first line, the rest JSON. Results of tools are in it and nowhere
-//! else, so that they are data for whoever reads them. What was said before and the question are messages of their own.
+//! The block is a system message with `task: plan` (or another task) in its first line and JSON below. Tool results
+//! appear only in this block, so that models treat them as data. The history and the question are separate
+//! messages.
 
 use std::sync::Arc;
 
@@ -9,28 +10,28 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use superstep::Message;
 use superstep::core::message::Role;
-use superstep::model::{AnswerFormat, Request};
+use superstep::models::{ChatRequest, ResponseFormat};
 
 use crate::verdict::{Judgement, Verdict};
 
-mod words;
+mod templates;
 
-/// What is to be done.
+/// Task of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Task {
-    /// Decide which tools to run: the answer is a [`crate::plan::Plan`] as JSON.
+pub enum ModelTask {
+    /// Choose the tools to run: the response is a [`crate::plan::Plan`] as JSON.
     Plan,
-    /// Write the answer to the user.
+    /// Write the answer for the user.
     Answer,
-    /// Say whether the outputs answer the question: the answer is a [`Judgement`] as JSON.
+    /// Decide if the outputs answer the question: the response is a [`Judgement`] as JSON.
     Verify,
-    /// Sum up the conversation: the answer is a [`crate::memory::Summed`] as JSON.
+    /// Summarise the conversation: the response is a [`crate::memory::SummaryOutput`] as JSON.
     Summarize,
 }
 
-impl Task {
-    /// As it stands in the first line of the block.
+impl ModelTask {
+    /// Returns the name in the first line of the block.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,137 +43,140 @@ impl Task {
     }
 }
 
-/// Something that was said before.
+/// A message of the conversation history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct HistoryMessage {
     /// `user` or `assistant`.
     pub role: String,
-    /// What.
+    /// Text of the message.
     pub text: String,
 }
 
-/// A tool, as a model is told of it.
+/// Description of a tool for a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Manual {
-    /// Its name.
+pub struct ToolDescription {
+    /// Name of the tool.
     pub tool: String,
-    /// What it does.
+    /// Purpose of the tool.
     pub about: String,
-    /// The JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub args: Value,
 }
 
-/// A call of this turn that was made already.
+/// A call that was already made in this turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
-    /// The tool.
+pub struct PreviousCall {
+    /// Name of the tool.
     pub tool: String,
-    /// Its arguments.
+    /// Arguments of the call.
     pub args: Map<String, Value>,
-    /// `ok`, `empty`, `irrelevant`, or `error: ` and why.
+    /// `ok`, `empty`, `irrelevant`, or `error: ` with the reason.
     pub outcome: String,
 }
 
-/// What a call of this turn gave.
+/// Result of a call in this turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Output {
-    /// The id of the call.
+pub struct ToolResult {
+    /// Id of the call.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// Its arguments.
+    /// Arguments of the call.
     pub args: Map<String, Value>,
     /// `success` or `error`.
     pub status: String,
-    /// What it gave, as it gave it; why not, where it failed.
+    /// Unchanged content of the result, or the error text.
     pub content: String,
 }
 
-impl Output {
-    /// Whether the call went well.
+impl ToolResult {
+    /// Returns true if the call succeeded.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.status == "success"
     }
 
-    /// What it gave, as JSON; a text where it is none.
+    /// Returns the content as JSON; text that is not JSON becomes a string.
     #[must_use]
     pub fn value(&self) -> Value {
         serde_json::from_str(&self.content).unwrap_or_else(|_| Value::String(self.content.clone()))
     }
 }
 
-/// What the user said when asked what was meant.
+/// A user's answer to a clarification question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Clarified {
-    /// What could mean several things, or nothing, e.g. `Miller`.
+pub struct Clarification {
+    /// Ambiguous or unknown part of the question, e.g. `Miller`.
     pub about: String,
-    /// What the user said, e.g. `Anna Miller`.
+    /// Answer of the user, e.g. `Anna Miller`.
     pub answer: String,
 }
 
-/// Everything that a model is asked.
+/// Complete input of a model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
-    /// What is to be done.
+pub struct TaskPrompt {
+    /// Task of the call.
     #[serde(skip, default = "plan")]
-    pub task: Task,
-    /// What the user asks in this turn.
+    pub task: ModelTask,
+    /// Question of the user in this turn.
     #[serde(default, skip_serializing)]
     pub question: String,
-    /// What was said before, oldest first.
+    /// Earlier messages, oldest first.
     #[serde(default, skip_serializing)]
-    pub history: Vec<Said>,
-    /// The names of the tools that the user may use.
+    pub history: Vec<HistoryMessage>,
+    /// Names of the tools that the user may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// The same with what they do and take; for language models.
+    /// Descriptions of the same tools, for language models.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub manuals: Vec<Manual>,
-    /// What was tried in this turn, oldest first.
+    #[serde(rename = "manuals")]
+    pub tool_descriptions: Vec<ToolDescription>,
+    /// Earlier calls of this turn, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tried: Vec<Tried>,
-    /// What calls of this turn gave, in order; for `answer` also the failed ones of the last attempt.
+    #[serde(rename = "tried")]
+    pub previous_calls: Vec<PreviousCall>,
+    /// Results of calls in this turn, in order; for `answer` also the failed calls of the last attempt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outputs: Vec<Output>,
-    /// What was found wrong with the last attempt, or missing.
+    pub outputs: Vec<ToolResult>,
+    /// Verdict on the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What was said before what is in `history`.
+    /// Summary of the messages before `history`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
-    /// Length, units, zone, language.
+    /// Preferences of the user: length, units, time zone, language.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub preferences: Value,
-    /// The day, `YYYY-MM-DD`, in the zone of the user.
+    /// Current date, `YYYY-MM-DD`, in the time zone of the user.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub today: String,
-    /// What is known about the user.
+    /// Saved facts about the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
-    /// What the user said in this turn when asked what was meant.
+    /// Answers to the clarification questions of this turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub clarified: Vec<Clarified>,
-    /// Why the last plan was refused, where it was.
+    pub clarified: Vec<Clarification>,
+    /// Reason for the rejection of the last plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<String>,
+    #[serde(rename = "refused")]
+    pub plan_rejection: Option<String>,
 }
 
-const fn plan() -> Task {
-    Task::Plan
+const fn plan() -> ModelTask {
+    ModelTask::Plan
 }
 
-impl Ask {
-    /// Asks this about a question, and nothing more.
+impl TaskPrompt {
+    /// Creates an input that contains only a task and a question.
     #[must_use]
-    pub fn new(task: Task, question: impl Into<String>) -> Self {
+    pub fn new(task: ModelTask, question: impl Into<String>) -> Self {
         Self {
             task,
             question: question.into(),
             history: Vec::new(),
             tools: Vec::new(),
-            manuals: Vec::new(),
-            tried: Vec::new(),
+            tool_descriptions: Vec::new(),
+            previous_calls: Vec::new(),
             outputs: Vec::new(),
             verdict: None,
             summary: String::new(),
@@ -180,16 +184,16 @@ impl Ask {
             today: String::new(),
             facts: Vec::new(),
             clarified: Vec::new(),
-            refused: None,
+            plan_rejection: None,
         }
     }
 
-    /// As a request: the summary, the words, the block, what was said before, the question.
+    /// Builds the request: summary, instructions, block, history, question.
     #[must_use]
-    pub fn request(&self) -> Request {
+    pub fn request(&self) -> ChatRequest {
         let block = serde_json::to_value(self).unwrap_or_default();
         let block = format!("task: {}\n{block}", self.task.name());
-        let summary = (!self.summary.is_empty()).then(|| words::summary(&self.summary));
+        let summary = (!self.summary.is_empty()).then(|| templates::summary(&self.summary));
         let said = self.history.iter().map(|said| match said.role.as_str() {
             "assistant" => Message::assistant(said.text.as_str()),
             _ => Message::user(said.text.as_str()),
@@ -197,19 +201,19 @@ impl Ask {
         let messages = summary
             .map(Message::system)
             .into_iter()
-            .chain([Message::system(words::of(self.task)), Message::system(block)])
+            .chain([Message::system(templates::template_for(self.task)), Message::system(block)])
             .chain(said)
             .chain([Message::user(self.question.as_str())]);
-        let request = Request::new(messages);
+        let request = ChatRequest::new(messages);
         match self.task {
-            Task::Verify => request.format(AnswerFormat::of::<Judgement>()),
-            Task::Plan | Task::Answer | Task::Summarize => request,
+            ModelTask::Verify => request.format(ResponseFormat::of::<Judgement>()),
+            ModelTask::Plan | ModelTask::Answer | ModelTask::Summarize => request,
         }
     }
 
-    /// What a request asks, where it was made by [`Ask::request`].
+    /// Parses a request that [`TaskPrompt::request`] built.
     #[must_use]
-    pub fn read(request: &Request) -> Option<Self> {
+    pub fn read(request: &ChatRequest) -> Option<Self> {
         let is_block = |message: &&Arc<Message>| message.role == Role::System && message.text().starts_with("task: ");
         let place = request.messages.iter().position(|message| is_block(&message))?;
         let text = request.messages[place].text();
@@ -218,15 +222,15 @@ impl Ask {
         ask.task = serde_json::from_value(Value::from(task.strip_prefix("task: ")?)).ok()?;
         let (question, history) = request.messages[place + 1..].split_last()?;
         ask.question = question.text().into_owned();
-        ask.history = history.iter().map(|message| said(message)).collect();
+        ask.history = history.iter().map(|message| history_message(message)).collect();
         Some(ask)
     }
 }
 
-/// What a message says, without who else was in it.
-pub(crate) fn said(message: &Message) -> Said {
+/// Returns role and text of a message.
+pub(crate) fn history_message(message: &Message) -> HistoryMessage {
     let role = if message.role == Role::Assistant { "assistant" } else { "user" };
-    Said { role: role.to_owned(), text: message.text().into_owned() }
+    HistoryMessage { role: role.to_owned(), text: message.text().into_owned() }
 }
 
 #[cfg(test)]
@@ -235,25 +239,26 @@ mod tests {
 
     use super::*;
 
-    /// R-PLN-27, R-PLN-48: what a node asks is what rules read, and a summary comes first.
+    /// R-PLN-27, R-PLN-48: the rule model parses the request of a node back, and a summary comes first.
     #[test]
     fn an_ask_is_read_back() {
         let args = json!({ "sql": "select 1" }).as_object().unwrap().clone();
-        for task in [Task::Plan, Task::Answer, Task::Verify, Task::Summarize] {
-            let mut ask = Ask::new(task, "task: plan\n{}");
+        for task in [ModelTask::Plan, ModelTask::Answer, ModelTask::Verify, ModelTask::Summarize] {
+            let mut ask = TaskPrompt::new(task, "task: plan\n{}");
             ask.history = vec![
-                Said { role: "user".to_owned(), text: "Hello".to_owned() },
-                Said { role: "assistant".to_owned(), text: "Hi!".to_owned() },
+                HistoryMessage { role: "user".to_owned(), text: "Hello".to_owned() },
+                HistoryMessage { role: "assistant".to_owned(), text: "Hi!".to_owned() },
             ];
-            ask.tried = vec![Tried { tool: "bq_query".to_owned(), args: args.clone(), outcome: "empty".to_owned() }];
+            ask.previous_calls =
+                vec![PreviousCall { tool: "bq_query".to_owned(), args: args.clone(), outcome: "empty".to_owned() }];
             ask.tools = vec!["bq_query".to_owned()];
             ask.summary = "They spoke about tents.".to_owned();
             ask.preferences = json!({ "length": "short" });
             let request = ask.request();
             assert!(request.messages[0].text().contains("They spoke about tents."));
             assert_eq!(request.messages.last().unwrap().text(), "task: plan\n{}");
-            assert_eq!(Ask::read(&request), Some(ask));
+            assert_eq!(TaskPrompt::read(&request), Some(ask));
         }
-        assert_eq!(Ask::read(&Request::new([Message::user("task: plan\n{}")])), None);
+        assert_eq!(TaskPrompt::read(&ChatRequest::new([Message::user("task: plan\n{}")])), None);
     }
 }

@@ -1,54 +1,54 @@
-//! The sample that comes inside of the binary: the shop, its handbook, its users and its policy.
+//! The embedded sample: shop data, handbook, users and policy.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use rust_embed::Embed;
-use superstep::{Code, Error, Result};
-use superstep_documents::write_new;
+use superstep::{Error, ErrorCode, Result};
+use superstep_documents::write_if_missing;
 
-use crate::data::{Content, Data};
+use crate::data::{Dataset, FileContent};
 
-/// The files of the sample.
+/// Files of the sample.
 #[derive(Embed)]
 #[folder = "sample"]
-struct Files;
+struct SampleFiles;
 
-/// A file of the sample as text, by its path, such as `policy.toml`.
+/// Returns a file of the sample as text, by its path, such as `policy.toml`.
 #[must_use]
 pub fn text(path: &str) -> Option<String> {
-    String::from_utf8(Files::get(path)?.data.into_owned()).ok()
+    String::from_utf8(SampleFiles::get(path)?.data.into_owned()).ok()
 }
 
-/// Writes the sample into a folder. What is there already stays as it is: somebody may have changed it.
+/// Unpacks the sample into a folder. Existing files are not overwritten, because a user may have changed them.
 ///
 /// # Errors
-/// When the folder cannot be written to.
+/// Returns an error if the folder cannot be written.
 pub fn unpack(folder: &Path) -> Result<()> {
-    for path in Files::iter() {
-        let Some(file) = Files::get(&path) else { continue };
+    for path in SampleFiles::iter() {
+        let Some(file) = SampleFiles::get(&path) else { continue };
         let place = folder.join(&*path);
-        write_new(&place, &file.data).map_err(|cause| {
+        write_if_missing(&place, &file.data).map_err(|cause| {
             let fact = format!("cannot write the sample to `{}`: {cause}", place.display());
             let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
-            Error::new(Code::ConfigInvalid, fact).caused_by(cause)
+            Error::new(ErrorCode::ConfigInvalid, fact).with_source(cause)
         })?;
     }
     Ok(())
 }
 
-impl Data {
-    /// The shop of the sample.
+impl Dataset {
+    /// Loads the shop of the sample.
     ///
     /// # Errors
-    /// When it cannot be loaded, which would be a bug.
+    /// Returns an error if the embedded files cannot be loaded, which is a bug.
     pub fn sample() -> Result<Self> {
-        let names = Files::iter().filter_map(|path| Some(path.strip_prefix("shop/")?.to_owned()));
+        let names = SampleFiles::iter().filter_map(|path| Some(path.strip_prefix("shop/")?.to_owned()));
         let mut names: Vec<String> = names.collect();
         names.sort();
         let file = |name: String| {
-            let found = Files::get(&format!("shop/{name}"))?;
-            Some((name, Content::Bytes(found.data)))
+            let found = SampleFiles::get(&format!("shop/{name}"))?;
+            Some((name, FileContent::Bytes(found.data)))
         };
         Self::load("shop".to_owned(), names.into_iter().filter_map(file).collect())
     }

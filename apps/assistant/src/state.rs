@@ -1,58 +1,59 @@
-//! The state of a conversation: its fields and how they fold.
+//! The state of a conversation: fields and reducers.
 //!
-//! Who writes which field is in `nodes`; what a turn notes for itself and nobody needs afterwards is in `scratch`.
+//! The modules of `nodes` define which node writes which field; `scratch` defines entries that are only needed
+//! within a turn.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use superstep::{Message, Messages, State};
+use superstep::{GraphState, Message, Messages};
 
 use crate::plan::{NextStep, PlannedCall};
 use crate::verdict::Verdict;
 
-/// A conversation: what was said, what is being done about it, and what is remembered.
-#[derive(State, Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// State of a conversation: messages, the current turn, and user data.
+#[derive(GraphState, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[state(name = "assistant", version = 1)]
 #[serde(deny_unknown_fields)]
-pub struct Assistant {
-    /// What was said, with the calls of tools and what they gave.
+pub struct AgentState {
+    /// Messages of user and assistant, with tool calls and their results.
     #[reduce(messages)]
     pub messages: Messages,
-    /// The conversation; the thread unless told.
+    /// Id of the session. Default: the thread id.
     #[state(set_once)]
     pub session_id: String,
-    /// Whose it is.
+    /// Id of the user.
     #[state(set_once)]
     pub user_id: String,
-    /// What is known of the user: `name`, `role`, `permissions`, `preferences`, `rights`, and `approved`, the tools that were
-    /// allowed for this session.
+    /// Data about the user: `name`, `role`, `permissions`, `preferences`, `rights`, and `approved`, the tools that
+    /// are approved for this session.
     #[reduce(merge)]
     pub user_context: BTreeMap<String, Value>,
-    /// Where the turn is.
+    /// Phase of the turn.
     pub phase: Phase,
-    /// What the turn notes for itself; empty between turns.
+    /// Temporary entries of the turn; empty between turns.
     #[reduce(merge)]
     pub scratchpad: BTreeMap<String, Value>,
-    /// How often the turn was planned again.
+    /// Number of additional plans in the turn.
     pub retry_count: u32,
-    /// Tokens of all answers of models; nodes return what they used.
+    /// Tokens of all model responses; nodes return the tokens that they used.
     #[reduce(add)]
     pub tokens_used: u64,
-    /// When the turn began, in seconds since 1970.
+    /// Start of the turn, in seconds since 1970.
     pub start_time: f64,
-    /// Whether the policy lets the message pass.
+    /// True if the policy accepts the message; `None` before the check.
     pub safety_check: Option<bool>,
-    /// What the plan says.
+    /// Next step of the plan.
     pub next_step: Option<NextStep>,
-    /// The calls of the plan.
+    /// Calls of the plan.
     pub tool_calls: Vec<PlannedCall>,
-    /// What they gave, in their order.
+    /// Results of the calls, in the order of the calls.
     pub tool_outputs: Vec<Message>,
-    /// What was said before the messages that are kept.
+    /// Summary of the messages that were removed.
     pub summary: String,
-    /// What the verifier thinks of the outputs.
+    /// Verdict of the verifier on the outputs.
     pub verdict: Option<Verdict>,
 }
 

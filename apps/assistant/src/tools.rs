@@ -1,20 +1,20 @@
-//! What the assistant can do: ask the data, look into documents and files, calculate, tell the time, remember, and, where
-//! it is configured, use the web and the tools of others.
+//! Tools of the assistant: query data, search documents, read files, calculate, tell the time, search memory, and,
+//! if configured, web access and external tools.
 //!
-//! A tool gives JSON. One that fails says so with a word that programs know (`unknown_table`, `ambiguous`, `forbidden`,
-//! `refused`, `unavailable`, `timeout`, `invalid`) and a sentence for people. On whose behalf it runs comes with the call,
-//! as a [`Caller`], and never from a model.
+//! A tool returns JSON. An error has a machine-readable kind (`unknown_table`, `ambiguous`, `forbidden`, `refused`,
+//! `unavailable`, `timeout`, `invalid`) and a sentence for people. The user of a call comes with the call, as a
+//! [`Caller`], and never from a model.
 
 mod arguments;
 mod calculate;
 mod caller;
 mod clock;
 mod documents;
-mod failure;
+mod error;
 mod files;
+mod mcp_servers;
 mod memory;
 pub mod query;
-mod servers;
 mod web;
 
 use std::path::PathBuf;
@@ -23,45 +23,45 @@ use std::time::Duration;
 
 use superstep::SystemClock;
 use superstep::core::port::Clock;
-use superstep::tool::SharedTool;
-use superstep::{Code, Error, Result};
+use superstep::tools::SharedTool;
+use superstep::{Error, ErrorCode, Result};
 use superstep_documents::Documents;
 
-pub use caller::{Access, Caller};
-pub use servers::{ServerSettings, Via, connect_servers, tools_of_server};
+pub use caller::{Caller, DataAccess};
+pub use mcp_servers::{McpServerSettings, McpTransport, connect_servers, tools_of_server};
 pub use web::WebSettings;
 
-use crate::data::Data;
+use crate::data::Dataset;
 use query::bigquery::BigQuery;
 
-/// How long a call may take.
+/// Timeout of a call.
 const TIME: Duration = Duration::from_secs(10);
-/// How often a call that failed is made again.
+/// Maximum number of retries of a failed call.
 const RETRIES: u32 = 2;
 
-/// What the tools work with.
+/// Dependencies of the tools.
 #[derive(Clone)]
 pub struct ToolSettings {
-    /// The local data.
-    pub data: Arc<Data>,
-    /// The documents that are searched.
+    /// Local data.
+    pub data: Arc<Dataset>,
+    /// Documents for the search.
     pub documents: Option<Arc<Documents>>,
-    /// The folders that files are read from.
+    /// Folders for reading files.
     pub folders: Vec<PathBuf>,
-    /// How long a query of the local data may take; a little less than a call, so that it can say so itself.
+    /// Timeout of a query of the local data; shorter than the timeout of a call, so that the query can report it.
     pub query_time: Duration,
-    /// BigQuery, which is then asked unless a query names the local data.
+    /// BigQuery client, used for all queries that do not name the local data.
     pub bigquery: Option<Arc<BigQuery>>,
-    /// The web.
+    /// Web tools.
     pub web: Option<WebSettings>,
-    /// Where time comes from.
+    /// Clock.
     pub clock: Arc<dyn Clock>,
 }
 
 impl ToolSettings {
-    /// Tools for this data and nothing else.
+    /// Creates settings with only this data.
     #[must_use]
-    pub fn new(data: Arc<Data>) -> Self {
+    pub fn new(data: Arc<Dataset>) -> Self {
         Self {
             data,
             documents: None,
@@ -74,10 +74,10 @@ impl ToolSettings {
     }
 }
 
-/// The tools there are with these settings. What is not configured is not there.
+/// Creates the tools for these settings. Unconfigured tools are absent.
 ///
 /// # Errors
-/// When a setting makes no sense, such as a folder that does not exist.
+/// Returns an error if a setting is invalid, such as a folder that does not exist.
 pub fn tools(settings: &ToolSettings) -> Result<Vec<SharedTool>> {
     let ToolSettings { data, bigquery, query_time, clock, .. } = settings;
     let mut tools: Vec<SharedTool> = vec![
@@ -106,15 +106,15 @@ pub fn tools(settings: &ToolSettings) -> Result<Vec<SharedTool>> {
     Ok(tools)
 }
 
-/// Adds tools of others. None takes the name of one that is there already.
+/// Adds external tools. A tool must not reuse the name of an existing one.
 ///
 /// # Errors
-/// When two have the same name.
-pub fn joined(mut tools: Vec<SharedTool>, more: Vec<SharedTool>) -> Result<Vec<SharedTool>> {
+/// Returns an error if two tools have the same name.
+pub fn with_external_tools(mut tools: Vec<SharedTool>, more: Vec<SharedTool>) -> Result<Vec<SharedTool>> {
     for tool in more {
         let name = &tool.spec().name;
         if tools.iter().any(|known| known.spec().name == *name) {
-            return Err(Error::new(Code::ConfigInvalid, format!("two tools are called `{name}`")));
+            return Err(Error::new(ErrorCode::ConfigInvalid, format!("two tools are called `{name}`")));
         }
         tools.push(tool);
     }

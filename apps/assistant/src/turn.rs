@@ -1,4 +1,4 @@
-//! The turn of a conversation that is under way: its question, what was said before it, and what its tools gave.
+//! The current turn of a conversation: question, history and tool results.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,23 +6,25 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use superstep::core::message::{Role, ToolCall, ToolStatus};
 use superstep::core::time::Time;
-use superstep::{Cx, Message, NodeError};
+use superstep::{Message, NodeError, TaskContext};
 
-use crate::desk::Desk;
+use crate::context::AssistantContext;
 use crate::memory;
-use crate::policy::Rights;
-use crate::prompt::{Ask, Clarified, Manual, Output, Said, Task, Tried, said};
-use crate::scratch;
-use crate::state::Assistant;
+use crate::policy::Permissions;
+use crate::prompt::{
+    Clarification, HistoryMessage, ModelTask, PreviousCall, TaskPrompt, ToolDescription, ToolResult, history_message,
+};
+use crate::scratchpad;
+use crate::state::AgentState;
 
-/// What marks a message of the user that says what was meant.
+/// Metadata key of a user message that answers a clarification question.
 pub(crate) const CLARIFIES: &str = "clarifies";
-/// What marks a message that the policy refused, and its answer: the name of the rule.
+/// Metadata key of a refused message and of its answer: the name of the rule.
 pub(crate) const RULE: &str = "rule";
-/// How many facts about the user a model is told.
+/// Maximum number of facts about the user that are passed to a model.
 const TOLD_FACTS: usize = 20;
 
-/// The turn under way.
+/// The current turn.
 pub(crate) struct Turn<'a> {
     before: Vec<&'a Message>,
     question: Option<&'a Message>,
@@ -30,8 +32,8 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// The turn that the last question of the user began.
-    pub(crate) fn of(state: &'a Assistant) -> Self {
+    /// Returns the turn that the last question of the user started.
+    pub(crate) fn current(state: &'a AgentState) -> Self {
         let all: Vec<&Message> = state.messages.iter().collect();
         let begins = |message: &&Message| message.role == Role::User && !message.metadata.contains_key(CLARIFIES);
         match all.iter().rposition(begins) {
@@ -43,32 +45,32 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The message that began it.
+    /// Returns the message that started the turn.
     pub(crate) fn message(&self) -> Option<&'a Message> {
         self.question
     }
 
-    /// What is asked.
+    /// Returns the text of the question.
     pub(crate) fn question(&self) -> Cow<'a, str> {
         self.question.map(Message::text).unwrap_or_default()
     }
 
-    /// What was said before, without the work of tools and without what the policy refused: no model ever hears that.
-    pub(crate) fn history(&self) -> Vec<Said> {
-        let is_told = |message: &&&Message| is_said(message) && !message.metadata.contains_key(RULE);
-        self.before.iter().filter(is_told).map(|message| said(message)).collect()
+    /// Returns the history without tool messages and without refused messages, which models never receive.
+    pub(crate) fn history(&self) -> Vec<HistoryMessage> {
+        let is_told = |message: &&&Message| is_user_or_assistant_text(message) && !message.metadata.contains_key(RULE);
+        self.before.iter().filter(is_told).map(|message| history_message(message)).collect()
     }
 
-    /// What the user said when asked what was meant.
-    pub(crate) fn clarified(&self) -> Vec<Clarified> {
+    /// Returns the answers to clarification questions.
+    pub(crate) fn clarified(&self) -> Vec<Clarification> {
         let about = |message: &&&Message| message.metadata.get(CLARIFIES).and_then(Value::as_str).map(str::to_owned);
         let pair =
-            |message: &&Message| Some(Clarified { about: about(&message)?, answer: message.text().into_owned() });
+            |message: &&Message| Some(Clarification { about: about(&message)?, answer: message.text().into_owned() });
         self.after.iter().filter_map(pair).collect()
     }
 
-    /// What all calls gave so far, in order.
-    pub(crate) fn outputs(&self) -> Vec<Output> {
+    /// Returns the results of all calls so far, in order.
+    pub(crate) fn outputs(&self) -> Vec<ToolResult> {
         let calls: BTreeMap<&str, &ToolCall> =
             self.after.iter().flat_map(|message| &message.tool_calls).map(|call| (call.id.as_str(), call)).collect();
         let output = |message: &&Message| {
@@ -79,8 +81,8 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Whether a message is something that was said, and not the work of tools.
-pub(crate) fn is_said(message: &Message) -> bool {
+/// Returns true for text messages of user and assistant, and false for tool calls and their results.
+pub(crate) fn is_user_or_assistant_text(message: &Message) -> bool {
     match message.role {
         Role::User => true,
         Role::Assistant => message.tool_calls.is_empty(),
@@ -88,14 +90,14 @@ pub(crate) fn is_said(message: &Message) -> bool {
     }
 }
 
-pub(crate) fn output(message: &Message, tool: &str, args: Map<String, Value>) -> Output {
+pub(crate) fn output(message: &Message, tool: &str, args: Map<String, Value>) -> ToolResult {
     let status = if message.status == ToolStatus::Success { "success" } else { "error" };
     let id = message.tool_call_id.clone().unwrap_or_default();
-    Output { id, tool: tool.to_owned(), args, status: status.to_owned(), content: message.text().into_owned() }
+    ToolResult { id, tool: tool.to_owned(), args, status: status.to_owned(), content: message.text().into_owned() }
 }
 
-/// What the calls of the last attempt gave.
-pub(crate) fn last_outputs(state: &Assistant) -> Vec<Output> {
+/// Returns the results of the calls of the last attempt.
+pub(crate) fn last_outputs(state: &AgentState) -> Vec<ToolResult> {
     let args: BTreeMap<&str, &Map<String, Value>> =
         state.tool_calls.iter().map(|call| (call.id.as_str(), &call.args)).collect();
     let of = |message: &Message| {
@@ -106,17 +108,22 @@ pub(crate) fn last_outputs(state: &Assistant) -> Vec<Output> {
     state.tool_outputs.iter().map(of).collect()
 }
 
-/// What all calls of the turn gave that went well, and the failures of the last attempt.
-pub(crate) fn useful_outputs(state: &Assistant) -> Vec<Output> {
+/// Returns all successful results of the turn, and the failures of the last attempt.
+pub(crate) fn useful_outputs(state: &AgentState) -> Vec<ToolResult> {
     let last: Vec<String> = last_outputs(state).into_iter().map(|output| output.id).collect();
-    let is_useful = |output: &Output| output.is_good() || last.contains(&output.id);
-    Turn::of(state).outputs().into_iter().filter(is_useful).collect()
+    let is_useful = |output: &ToolResult| output.is_good() || last.contains(&output.id);
+    Turn::current(state).outputs().into_iter().filter(is_useful).collect()
 }
 
-/// What a model is asked in this turn, with all that every task needs.
-pub(crate) async fn ask(task: Task, state: &Assistant, desk: &Desk, cx: &Cx) -> Result<Ask, NodeError> {
-    let turn = Turn::of(state);
-    let mut ask = Ask::new(task, turn.question());
+/// Returns the model input for a task of this turn.
+pub(crate) async fn task_prompt(
+    task: ModelTask,
+    state: &AgentState,
+    desk: &AssistantContext,
+    cx: &TaskContext,
+) -> Result<TaskPrompt, NodeError> {
+    let turn = Turn::current(state);
+    let mut ask = TaskPrompt::new(task, turn.question());
     ask.history = turn.history();
     ask.clarified = turn.clarified();
     ask.summary.clone_from(&state.summary);
@@ -124,23 +131,26 @@ pub(crate) async fn ask(task: Task, state: &Assistant, desk: &Desk, cx: &Cx) -> 
     ask.today = today(state, desk, cx)?;
     ask.verdict.clone_from(&state.verdict);
     if let Ok(store) = cx.store() {
-        let known = memory::facts(store, &state.user_id).await?;
+        let known = memory::list_facts(store, &state.user_id).await?;
         ask.facts = known.into_iter().take(TOLD_FACTS).map(|known| known.fact.text).collect();
     }
     Ok(ask)
 }
 
-/// What was tried in this turn.
-pub(crate) fn tried(state: &Assistant) -> Vec<Tried> {
-    scratch::read(state, scratch::TRIED)
+/// Returns the previous calls of this turn.
+pub(crate) fn tried(state: &AgentState) -> Vec<PreviousCall> {
+    scratchpad::read(state, scratchpad::TRIED)
 }
 
-/// What the tools that the user may use are and take.
-pub(crate) async fn manuals(state: &Assistant, desk: &Desk) -> Result<Vec<Manual>, NodeError> {
+/// Returns the descriptions of the tools that the user may use.
+pub(crate) async fn tool_descriptions(
+    state: &AgentState,
+    desk: &AssistantContext,
+) -> Result<Vec<ToolDescription>, NodeError> {
     let rights = rights(state);
     let specs = desk.tools().specs().await?;
     let allowed = specs.into_iter().filter(|spec| rights.allows(&spec.name));
-    let manual = |spec: std::sync::Arc<superstep::tool::ToolSpec>| Manual {
+    let manual = |spec: std::sync::Arc<superstep::tools::ToolSpec>| ToolDescription {
         tool: spec.name.clone(),
         about: spec.description.clone(),
         args: Value::clone(&spec.input_schema),
@@ -148,14 +158,14 @@ pub(crate) async fn manuals(state: &Assistant, desk: &Desk) -> Result<Vec<Manual
     Ok(allowed.map(manual).collect())
 }
 
-/// What the user may use.
-pub(crate) fn rights(state: &Assistant) -> Rights {
+/// Returns the permissions of the user.
+pub(crate) fn rights(state: &AgentState) -> Permissions {
     let given = state.user_context.get("rights").cloned().unwrap_or_default();
     serde_json::from_value(given).unwrap_or_default()
 }
 
-/// The day, in the zone of the user.
-pub(crate) fn today(state: &Assistant, desk: &Desk, cx: &Cx) -> Result<String, NodeError> {
+/// Returns the current date in the time zone of the user.
+pub(crate) fn today(state: &AgentState, desk: &AssistantContext, cx: &TaskContext) -> Result<String, NodeError> {
     if let Some(day) = &desk.today {
         return Ok(day.clone());
     }
@@ -165,8 +175,8 @@ pub(crate) fn today(state: &Assistant, desk: &Desk, cx: &Cx) -> Result<String, N
     Ok(now.to_zoned(zone).strftime("%Y-%m-%d").to_string())
 }
 
-/// When the turn began, as it is written.
-pub(crate) fn began(state: &Assistant) -> Value {
+/// Returns the start of the turn as a JSON timestamp.
+pub(crate) fn started_at_json(state: &AgentState) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "a time in microseconds is far below the limit")]
     let micros = (state.start_time * 1e6).round() as i64;
     Time::from_unix_micros(micros).map_or(Value::Null, |time| json!(time))

@@ -1,4 +1,4 @@
-//! What the verifier thinks of the outputs of tools.
+//! Verdict of the verifier on the results of tools.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ pub struct Verdict {
     pub status: VerdictStatus,
     /// What is wrong, where something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    pub reason: Option<VerdictReason>,
     /// What the outputs do not say.
     #[serde(default)]
     pub missing: Vec<String>,
@@ -33,7 +33,7 @@ pub enum VerdictStatus {
 /// What is wrong with outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum VerdictReason {
     /// Nothing was found.
     Empty,
     /// The calls failed.
@@ -44,8 +44,8 @@ pub enum Reason {
     Ambiguous,
 }
 
-impl Reason {
-    /// As it is written.
+impl VerdictReason {
+    /// Returns the serialized name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ pub struct Judgement {
     pub answers: bool,
     /// What is wrong, where they do not.
     #[serde(default)]
-    pub reason: Option<Reason>,
+    pub reason: Option<VerdictReason>,
     /// What is missing, a few words each.
     #[serde(default)]
     pub missing: Vec<String>,

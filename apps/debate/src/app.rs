@@ -1,143 +1,147 @@
-//! The debate platform as an application of the server: its graph, its routes, its page, and who may speak.
+//! The debate platform as an application of the server: its graph, routes, page and models.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep::model::{ModelInfo, ModelKind, SharedModel};
-use superstep::{Compiled, Error, Result, Retry, Threads};
-use superstep_server::{App, Desk, Limit, Models, Problem, served_noting};
+use superstep::models::{ModelInfo, ModelKind, SharedModel};
+use superstep::{CompiledGraph, Error, Result, RetryPolicy, Threads};
+use superstep_server::{App, ModelRegistry, Problem, RateLimit, RunService, serve_graph_with_annotations};
 
+use crate::context::DebateContext;
 use crate::evidence::Evidence;
-use crate::graph::draw;
-use crate::hall::Hall;
-use crate::http::{Options, noted, plain, routes};
-use crate::state::Debate;
-use crate::transcript::described;
-use crate::voices::Voices;
+use crate::graph::state_graph;
+use crate::http::{DebateOptions, annotate_request, render_noscript, routes};
+use crate::rule_model::RuleModelBuilder;
+use crate::state::DebateState;
+use crate::transcript::model_json;
 
-/// What the platform runs with.
+/// Settings of the debate platform.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// A folder of documents that claims are looked up in and that rule-based voices quote.
+    /// Folder of documents for fact checks and for quotes of the rule model.
     pub evidence: Option<PathBuf>,
-    /// How long rule-based voices take for a word when somebody watches.
-    pub pace: Duration,
-    /// How many debates an address may begin.
-    pub limit: Limit,
+    /// Delay of the rule model per word, if a client streams the debate.
+    pub typing_delay: Duration,
+    /// Rate limit for creating debates, per client address.
+    pub limit: RateLimit,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        let limit = Limit { most: 10, within: Duration::from_secs(3600), at_once: 2 };
-        Self { evidence: None, pace: Duration::from_millis(30), limit }
+        let limit = RateLimit { max_requests: 10, window: Duration::from_secs(3600), max_concurrent: 2 };
+        Self { evidence: None, typing_delay: Duration::from_millis(30), limit }
     }
 }
 
-/// The debate platform, for a server.
+/// Creates the debate platform for a server.
 ///
 /// # Errors
-/// When the folder of evidence cannot be read.
-pub fn app(settings: Settings, models: Models) -> Result<App> {
+/// Returns an error if the evidence folder cannot be read.
+pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
     let evidence = settings.evidence.as_deref().map(Evidence::open).transpose()?.map(Arc::new);
-    let graph = draw(Retry::exponential(3)).compile()?;
-    let platform = Platform(Arc::new(Inner { settings, models, evidence, graph: graph.clone() }));
+    let graph = state_graph(RetryPolicy::exponential(3)).compile()?;
+    let platform = AppState(Arc::new(Inner { settings, models, evidence, graph: graph.clone() }));
     let hall = platform.clone();
-    let graph = served_noting(graph, move |order| hall.hall(&Options::read(&order.options)), noted);
+    let graph = serve_graph_with_annotations(
+        graph,
+        move |order| hall.run_context(&DebateOptions::read(&order.context)),
+        annotate_request,
+    );
     let app = App::new("debate", "Debate").graph(graph).routes(routes(platform.clone())).page("debate.html");
-    Ok(app.without_script(move |desk, id| {
+    Ok(app.html_fallback(move |desk, id| {
         let platform = platform.clone();
-        async move { plain(&desk, &platform, &id).await }
+        async move { render_noscript(&desk, &platform, &id).await }
     }))
 }
 
-/// What all debates have in common.
+/// State shared by all debates.
 #[derive(Clone)]
-pub(crate) struct Platform(Arc<Inner>);
+pub(crate) struct AppState(Arc<Inner>);
 
 struct Inner {
     settings: Settings,
-    models: Models,
+    models: ModelRegistry,
     evidence: Option<Arc<Evidence>>,
-    graph: Compiled<Debate, Hall>,
+    graph: CompiledGraph<DebateState, DebateContext>,
 }
 
-/// The rule-based voices, as requests name them.
+/// Names of the rule model in requests.
 pub(crate) const LOCAL: [&str; 2] = ["local", "local/rules"];
 
-impl Platform {
-    /// Where a debate with these options is held.
+impl AppState {
+    /// Returns the run context for a debate with these options.
     ///
     /// # Errors
-    /// When its model is not known, or cannot be asked.
-    pub(crate) fn hall(&self, options: &Options) -> Result<Hall, Problem> {
-        let hall = Hall::new(self.model(options)?).approval(options.approval).fact_check(options.fact_check);
+    /// Returns an error if the model is unknown or unavailable.
+    pub(crate) fn run_context(&self, options: &DebateOptions) -> Result<DebateContext, Problem> {
+        let hall = DebateContext::new(self.model(options)?).approval(options.approval).fact_check(options.fact_check);
         let mut hall = hall.seed(options.seed);
         hall.evidence = self.0.evidence.clone();
         Ok(hall)
     }
 
-    /// Debates that are kept where this desk keeps them.
-    pub(crate) fn threads(&self, desk: &Desk) -> Threads<Debate, Hall> {
-        self.0.graph.threads().checkpointer(desk.config().stores.checkpoints.clone())
+    /// Returns the threads of debates in the checkpointer of this run service.
+    pub(crate) fn threads(&self, desk: &RunService) -> Threads<DebateState, DebateContext> {
+        self.0.graph.threads().checkpointer(desk.config().storage.checkpointer.clone())
     }
 
-    fn model(&self, options: &Options) -> Result<SharedModel, Problem> {
+    fn model(&self, options: &DebateOptions) -> Result<SharedModel, Problem> {
         match options.named_model() {
             Some(name) => self.0.models.get(name, &LOCAL),
             None => {
-                let mut voices = Voices::new(options.seed);
+                let mut voices = RuleModelBuilder::new(options.seed);
                 if let Some(evidence) = &self.0.evidence {
                     voices = voices.evidence(evidence.clone());
                 }
-                if options.is_paced {
-                    voices = voices.pace(self.0.settings.pace);
+                if options.simulate_typing {
+                    voices = voices.pace(self.0.settings.typing_delay);
                 }
                 Ok(voices.model())
             }
         }
     }
 
-    pub(crate) fn limit(&self) -> Limit {
+    pub(crate) fn limit(&self) -> RateLimit {
         self.0.settings.limit
     }
 
-    /// For a debate that was counted when it began.
-    pub(crate) fn limit_at_once(&self) -> Limit {
-        Limit { most: usize::MAX, ..self.limit() }
+    /// Returns the limit for continuing a debate, which was counted when it was created.
+    pub(crate) fn concurrency_limit(&self) -> RateLimit {
+        RateLimit { max_requests: usize::MAX, ..self.limit() }
     }
 
-    /// Who speaks in a debate with these options.
-    pub(crate) fn model_described(&self, options: &Options) -> Value {
+    /// Describes the model of a debate with these options.
+    pub(crate) fn model_json(&self, options: &DebateOptions) -> Value {
         match self.model(options) {
-            Ok(model) => described(&model.info()),
+            Ok(model) => model_json(&model.info()),
             Err(problem) => json!({ "name": options.model, "kind": null, "label": problem.detail() }),
         }
     }
 
-    /// What can be chosen.
+    /// Lists the available options.
     ///
     /// # Errors
-    /// When the documents cannot be counted.
-    pub(crate) async fn described(&self) -> Result<Value, Problem> {
-        let rules = described(&ModelInfo::new("local", "rules", ModelKind::Rules));
+    /// Returns an error if the documents cannot be counted.
+    pub(crate) async fn settings_json(&self) -> Result<Value, Problem> {
+        let rules = model_json(&ModelInfo::new("local", "rules", ModelKind::Rules));
         let mut models = vec![json!({
             "name": LOCAL[0], "kind": rules["kind"], "label": rules["label"], "configured": true, "hint": null,
         })];
-        for note in self.0.models.notes() {
-            let described = self.0.models.get(&note.name, &LOCAL).map(|model| described(&model.info()));
+        for note in self.0.models.summaries() {
+            let described = self.0.models.get(&note.name, &LOCAL).map(|model| model_json(&model.info()));
             let (kind, label, hint) = match &described {
                 Ok(model) => (model["kind"].clone(), model["label"].clone(), Value::Null),
-                Err(problem) => (Value::Null, json!(problem.detail()), json!(problem.advice())),
+                Err(problem) => (Value::Null, json!(problem.detail()), json!(problem.hint())),
             };
             let is_configured = described.is_ok();
             models.push(json!({
                 "name": note.name, "kind": kind, "label": label, "configured": is_configured, "hint": hint,
             }));
         }
-        let Limit { most, within, at_once } = self.limit();
-        let documents = self.documents().await?;
+        let RateLimit { max_requests: most, window: within, max_concurrent: at_once } = self.limit();
+        let documents = self.document_count().await?;
         Ok(json!({
             "models": models,
             "evidence": { "configured": self.0.evidence.is_some(), "documents": documents },
@@ -145,9 +149,9 @@ impl Platform {
         }))
     }
 
-    async fn documents(&self) -> Result<usize, Problem> {
+    async fn document_count(&self) -> Result<usize, Problem> {
         let Some(evidence) = self.0.evidence.clone() else { return Ok(0) };
-        // Whoever reads files into the index holds it, and a thread that answers requests must not wait for that.
+        // Counting may wait while files are indexed, which must not block the runtime.
         let counted = tokio::task::spawn_blocking(move || evidence.documents()).await;
         counted.map_err(|error| Error::internal(format!("the documents could not be counted: {error}")).into())
     }

@@ -1,3 +1,3 @@
-//! The evidence folder: Markdown and text files that voices quote and claims are held against.
+//! The evidence folder: Markdown and text files for quotes and fact checks.
 
 pub use superstep_documents::{Documents as Evidence, Passage};

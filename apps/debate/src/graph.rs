@@ -1,67 +1,71 @@
-//! The drawing of a debate: who speaks after whom.
+//! Graph of a debate: the order of the agents.
 //!
 //! ```text
 //! START ─► optimist ─► skeptic ─┬─► optimist      while rounds are left
 //!                               └─► moderator ─► END
 //! ```
 //!
-//! That is all of it unless the hall says more: then the skeptic also leads to `approval`, to `fact_check`, or to both.
-//! What is drawn here depends on the state alone; what depends on the hall is said by the nodes (see `nodes`).
+//! These are the static edges. With other options in the run context, the skeptic also routes to `approval`, to
+//! `fact_check`, or to both. Conditional edges here depend only on the state; decisions that depend on the run
+//! context are made in the nodes (see `nodes`).
 
 use superstep::core::port::SharedCheckpointer;
-use superstep::{Compiled, END, Go, Graph, NodeHandle, Result, Retry, START, node};
+use superstep::{CompiledGraph, END, Goto, NodeHandle, Result, RetryPolicy, START, StateGraph, node};
 
-use crate::hall::Hall;
+use crate::context::DebateContext;
 use crate::migration::to_1_1_0;
-use crate::nodes::{approval, fact_check, moderator, optimist, skeptic};
-use crate::state::{Debate, Status};
+use crate::nodes::{self, approval, fact_check};
+use crate::state::{DebateState, DebateStatus};
 
-/// Two supersteps a round, one for a person, and what comes at the end, for the longest debate and some more.
+/// Recursion limit: two supersteps per round, one for an approval, and the end, for the longest debate with a
+/// margin.
 const LONGEST_RUN: u32 = 64;
 
-/// The graph, ready to run, with debates kept in this store.
+/// Creates the compiled graph, with debates stored in this checkpointer.
 ///
 /// # Errors
-/// When the drawing is not valid.
-pub fn graph(checkpointer: impl Into<SharedCheckpointer>) -> Result<Compiled<Debate, Hall>> {
-    let mut graph = draw(Retry::exponential(3));
+/// Returns an error if the graph is invalid.
+pub fn create_debate_graph(
+    checkpointer: impl Into<SharedCheckpointer>,
+) -> Result<CompiledGraph<DebateState, DebateContext>> {
+    let mut graph = state_graph(RetryPolicy::exponential(3));
     graph.checkpointer(checkpointer);
     graph.compile()
 }
 
-/// The graph in the making, for whoever has more to say about it; `retry` is for voices whose model fails.
+/// Creates the uncompiled graph, for further configuration; `retry` applies to the nodes that call a model.
 #[must_use]
-pub fn draw(retry: Retry) -> Graph<Debate, Hall> {
-    let mut graph = Graph::<Debate, Hall>::new("debate");
-    // Reserved first, because they lead to each other; updates of one superstep are folded in this order.
-    let places = ["optimist", "skeptic", "approval", "fact_check", "moderator"].map(|name| graph.reserve(name));
+pub fn state_graph(retry: RetryPolicy) -> StateGraph<DebateState, DebateContext> {
+    let mut graph = StateGraph::<DebateState, DebateContext>::new("debate");
+    // Reserved first, because the nodes refer to each other; updates of one superstep are applied in this order.
+    let places = ["optimist", "skeptic", "approval", "fact_check", "moderator"].map(|name| graph.reserve_node(name));
     let [optimist_node, skeptic_node, approval_node, fact_check_node, moderator_node] = places;
-    graph.define(optimist_node, node(optimist).retry(retry.clone()));
+    graph.define_node(optimist_node, node(nodes::optimist_node).retry(retry.clone()));
     let after_round = [optimist_node, approval_node, fact_check_node];
-    graph.define(skeptic_node, node(skeptic).retry(retry.clone()).goto(after_round));
-    graph.define(approval_node, node(approval).goto([fact_check_node]));
-    graph.define(fact_check_node, node(fact_check).goto([moderator_node.into(), END]));
-    graph.define(moderator_node, node(moderator).retry(retry));
-    // An input on a debate that has begun makes nobody speak twice, and passes nobody over who is to be asked.
-    let by_turn = move |debate: &Debate| match debate.turns().last().and_then(|turn| turn.name.as_deref()) {
+    graph.define_node(skeptic_node, node(nodes::skeptic_node).retry(retry.clone()).goto_targets(after_round));
+    graph.define_node(approval_node, node(approval).goto_targets([fact_check_node]));
+    graph.define_node(fact_check_node, node(fact_check).goto_targets([moderator_node.into(), END]));
+    graph.define_node(moderator_node, node(nodes::moderator_node).retry(retry));
+    // An input for a debate in progress must neither repeat a turn nor skip an open approval.
+    let by_turn = move |debate: &DebateState| match debate.turns().last().and_then(|turn| turn.name.as_deref()) {
         _ if debate.awaiting_approval => approval_node,
-        _ if debate.is_argued() => moderator_node,
+        _ if debate.is_ready_for_summary() => moderator_node,
         Some("optimist") => skeptic_node,
         _ => optimist_node,
     };
     let begins = [optimist_node.into(), skeptic_node.into(), approval_node.into(), moderator_node.into(), END];
-    graph.route(START, unless_over(by_turn), begins);
-    graph.route(optimist_node, unless_over(move |_| skeptic_node), [skeptic_node.into(), END]);
+    graph.add_conditional_edges(START, unless_ended(by_turn), begins);
+    graph.add_conditional_edges(optimist_node, unless_ended(move |_| skeptic_node), [skeptic_node.into(), END]);
     for from in [skeptic_node, approval_node] {
-        let on = move |debate: &Debate| if debate.is_argued() { moderator_node } else { optimist_node };
-        graph.route(from, unless_over(on), [optimist_node.into(), moderator_node.into(), END]);
+        let on = move |debate: &DebateState| if debate.is_ready_for_summary() { moderator_node } else { optimist_node };
+        graph.add_conditional_edges(from, unless_ended(on), [optimist_node.into(), moderator_node.into(), END]);
     }
-    graph.edge(moderator_node, END);
-    graph.recursion_limit(LONGEST_RUN).migrate(1, to_1_1_0());
+    graph.add_edge(moderator_node, END);
+    graph.recursion_limit(LONGEST_RUN).add_migration(1, to_1_1_0());
     graph
 }
 
-/// Nothing follows a debate that is over: `error` ends it wherever it comes from.
-fn unless_over(next: impl Fn(&Debate) -> NodeHandle) -> impl Fn(&Debate) -> Go {
-    move |debate| if debate.status == Status::Running { next(debate).into() } else { Go::end() }
+/// Routes to the end if the debate is over: `error` ends it wherever it occurs.
+fn unless_ended(next: impl Fn(&DebateState) -> NodeHandle) -> impl Fn(&DebateState) -> Goto {
+    move |debate| if debate.status == DebateStatus::Running { next(debate).into() } else { Goto::end() }
 }

@@ -1,49 +1,49 @@
-//! The debate platform: an optimist and a skeptic argue about a topic, a moderator sums up, and everybody watches.
+//! The debate platform: an optimist and a skeptic argue about a topic, a moderator sums up, and clients watch the
+//! stream.
 //!
-//! The graph is [`graph()`], its state [`Debate`], and what a run needs beside it [`Hall`]:
+//! The graph is [`create_debate_graph()`], its state [`DebateState`], and the run context [`DebateContext`]:
 //!
 //! ```
 //! use superstep::core::time::Time;
-//! use superstep::model::Scripted;
-//! use superstep::Memory;
-//! use superstep_debate::{Debate, Hall, Status, graph};
+//! use superstep::models::ScriptedModel;
+//! use superstep::MemoryCheckpointer;
+//! use superstep_debate::{DebateState, DebateContext, DebateStatus, create_debate_graph};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> superstep::Result<()> {
-//! let debates = graph(Memory::new())?;
-//! let model = Scripted::new(["Rules build trust.", "Rules are slow.", "Trust stood against speed."]);
+//! let debates = create_debate_graph(MemoryCheckpointer::new())?;
+//! let model = ScriptedModel::new(["Rules build trust.", "Rules are slow.", "Trust stood against speed."]);
 //! let now = Time::from_unix_micros(1_772_357_400_000_000).expect("a time");
 //!
-//! let opening = Debate::open("Should AI be regulated?", 1, now)?;
-//! let done = debates.run(opening).thread("first").context(Hall::new(model)).await?;
-//! assert_eq!(done.state.status, Status::Completed);
+//! let opening = DebateState::initial_state("Should AI be regulated?", 1, now)?;
+//! let done = debates.invoke(opening).thread("first").context(DebateContext::new(model)).await?;
+//! assert_eq!(done.state.status, DebateStatus::Completed);
 //! assert_eq!(done.state.summary().unwrap().text(), "Trust stood against speed.");
 //! # Ok(()) }
 //! ```
 //!
-//! With a model of a provider, or with rules, only the [`Hall`] is another.
+//! To use a model of a provider, or the rule model, only the [`DebateContext`] changes.
 
 mod app;
+mod context;
+mod debate_view;
 pub mod evidence;
-pub mod fact;
-pub mod facts;
+pub mod fact_check;
 mod graph;
-mod hall;
 mod http;
 mod migration;
 mod nodes;
 pub mod prompt;
-mod reader;
-pub mod serial;
+pub mod rule_model;
+pub mod serialization;
 mod state;
 pub mod transcript;
-pub mod voices;
 
 pub use app::{Settings, app};
-pub use graph::{draw, graph};
-pub use hall::{Approval, FactCheck, Hall};
-pub use http::Options;
+pub use context::{ApprovalMode, DebateContext, FactCheckMode};
+pub use debate_view::{DebateView, backfill_start_time, read};
+pub use graph::{create_debate_graph, state_graph};
+pub use http::DebateOptions;
 pub use migration::VERSIONS;
-pub use nodes::Answer;
-pub use reader::{Seen, bring_up_to_date, read};
-pub use state::{Debate, DebateUpdate, LONGEST_TOPIC, MOST_ROUNDS, ROUNDS, Status};
+pub use nodes::ApprovalAnswer;
+pub use state::{DebateState, DebateStateUpdate, DebateStatus, LONGEST_TOPIC, MOST_ROUNDS, ROUNDS};

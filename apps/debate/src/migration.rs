@@ -1,17 +1,17 @@
-//! The versions of the state, and how a thread of an older one is read.
+//! Schema versions of the state, and the migration of threads with an older one.
 
 use serde_json::{Value, json};
 use superstep::Migration;
 
-/// The versions there were, as the engine numbers them and as people do.
+/// Schema versions, as numbered by the engine and by the application.
 pub const VERSIONS: [(u32, &str); 2] = [(1, "1.0.0"), (2, "1.1.0")];
 
-/// From 1.0.0, which had messages, round, topic, rounds and status, to 1.1.0.
+/// Migrates from 1.0.0, which had messages, round, topic, rounds and status, to 1.1.0.
 ///
-/// When such a debate began is not in its state: [`crate::read()`] takes it from the first checkpoint, and
-/// [`crate::bring_up_to_date`] writes it down.
+/// The start time is not part of a 1.0.0 state: [`crate::read()`] takes it from the first checkpoint, and
+/// [`crate::bring_up_to_date`] writes it to the state.
 pub(crate) fn to_1_1_0() -> Migration {
-    Migration::to(2)
+    Migration::to_version(2)
         .add("awaitingApproval", false)
         .add("userApproved", Value::Null)
         .add("factCheckResults", json!([]))

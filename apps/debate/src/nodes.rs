@@ -1,21 +1,21 @@
-//! What happens at each place of a debate: a function of the state and the hall that returns what it changes.
+//! Nodes of a debate: functions of state and run context that return an update.
 //!
-//! One file for each kind of place. Nodes read the time from the run and never from the machine.
+//! One file for each kind of node. Nodes take the time from the run, never from the system clock.
 
+mod agents;
 mod approval;
-mod brief;
 mod fact_check;
-mod voice;
+mod small_model_prompt;
 
-pub use approval::Answer;
+pub(crate) use agents::{moderator_node, optimist_node, skeptic_node};
+pub use approval::ApprovalAnswer;
 pub(crate) use approval::approval;
 pub(crate) use fact_check::fact_check;
-pub(crate) use voice::{moderator, optimist, skeptic};
 
 use superstep::core::time::Time;
-use superstep::{Cx, NodeError};
+use superstep::{NodeError, TaskContext};
 
-/// Now, by the clock of the run.
-fn now(cx: &Cx) -> Result<Time, NodeError> {
+/// Returns the current time of the run's clock.
+fn now(cx: &TaskContext) -> Result<Time, NodeError> {
     Time::from_unix_micros(cx.now()).map_err(|fault| NodeError::new(fault.message).fatal())
 }

@@ -1,24 +1,24 @@
-//! What a node asks a voice: one message that a language model reads as text and that rules read back.
+//! Turn prompts: one message that a language model reads as text and that the rule model parses.
 
 use superstep::Message;
-use superstep::core::model::Request;
+use superstep::core::model::ChatRequest;
 
-/// Who speaks.
+/// Agent of a debate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// For the topic.
+pub enum DebateAgent {
+    /// Argues for the topic.
     Optimist,
-    /// Against it.
+    /// Argues against the topic.
     Skeptic,
-    /// Sums up.
+    /// Writes the summary.
     Moderator,
 }
 
-impl Role {
-    /// All of them, in the order in which they speak.
+impl DebateAgent {
+    /// All agents, in the order of their turns.
     pub const ALL: [Self; 3] = [Self::Optimist, Self::Skeptic, Self::Moderator];
 
-    /// The name of its node and of its messages.
+    /// Name of the node, and of its messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,26 +41,26 @@ impl Role {
     }
 }
 
-/// What a voice is asked to say.
+/// Prompt for one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cue {
-    /// Who speaks.
-    pub role: Role,
-    /// The round, from 1.
+pub struct TurnPrompt {
+    /// Agent whose turn it is.
+    pub role: DebateAgent,
+    /// Number of the round, from 1.
     pub round: u32,
-    /// How many there are.
-    pub rounds: u32,
-    /// What the debate is about; one line.
+    /// Total number of rounds.
+    pub max_rounds: u32,
+    /// Topic of the debate, in one line.
     pub topic: String,
-    /// What else the voice has to know, a line each: verdicts of claims, that a person ended the debate.
+    /// Notes for the agent, one line each: verdicts of claims, an early end by the user.
     pub notes: Vec<String>,
 }
 
-impl Cue {
-    /// As the last message of a request.
+impl TurnPrompt {
+    /// Converts the prompt to the last message of a request.
     #[must_use]
     pub fn message(&self) -> Message {
-        let Self { role, round, rounds, topic, notes } = self;
+        let Self { role, round, max_rounds: rounds, topic, notes } = self;
         let notes: String = notes.iter().map(|note| format!("\nNote: {}", one_line(note))).collect();
         let (name, task, topic) = (role.name(), role.task(), one_line(topic));
         Message::user(format!(
@@ -68,18 +68,18 @@ impl Cue {
         ))
     }
 
-    /// The cue that is the last message of a request.
+    /// Parses the prompt from the last message of a request.
     #[must_use]
-    pub fn read(request: &Request) -> Option<Self> {
+    pub fn read(request: &ChatRequest) -> Option<Self> {
         let text = request.messages.last()?.text();
         let mut lines = text.lines();
         let first = lines.next()?.strip_prefix("You are the ")?.strip_suffix('.')?;
         let (name, place) = first.split_once(" of a debate, round ")?;
         let (round, rounds) = place.split_once(" of ")?;
-        let role = Role::ALL.into_iter().find(|role| role.name() == name)?;
+        let role = DebateAgent::ALL.into_iter().find(|role| role.name() == name)?;
         let topic = lines.next()?.strip_prefix("Topic: ")?.to_owned();
         let notes = lines.filter_map(|line| line.strip_prefix("Note: ")).map(str::to_owned).collect();
-        Some(Self { role, round: round.parse().ok()?, rounds: rounds.parse().ok()?, topic, notes })
+        Some(Self { role, round: round.parse().ok()?, max_rounds: rounds.parse().ok()?, topic, notes })
     }
 }
 
@@ -91,16 +91,18 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// R-DEB-21, R-DEB-22, R-DEB-23: what a node asks is what rules read, whatever the topic.
+    /// R-DEB-21, R-DEB-22, R-DEB-23: the rule model parses the prompt of a node, whatever the topic is.
     #[test]
     fn a_cue_is_read_back() {
-        for (role, topic) in [(Role::Optimist, "Should AI be regulated?"), (Role::Moderator, "Note: \"of 3\".")] {
+        for (role, topic) in
+            [(DebateAgent::Optimist, "Should AI be regulated?"), (DebateAgent::Moderator, "Note: \"of 3\".")]
+        {
             let notes =
                 vec!["the claim \"x\" is false (file.md#a)".to_owned(), "ended by the user after round 1".to_owned()];
-            let cue = Cue { role, round: 2, rounds: 3, topic: topic.to_owned(), notes };
-            let request = Request::new([Message::user("before"), cue.message()]);
-            assert_eq!(Cue::read(&request), Some(cue));
+            let cue = TurnPrompt { role, round: 2, max_rounds: 3, topic: topic.to_owned(), notes };
+            let request = ChatRequest::new([Message::user("before"), cue.message()]);
+            assert_eq!(TurnPrompt::read(&request), Some(cue));
         }
-        assert_eq!(Cue::read(&Request::new([Message::user("hello")])), None);
+        assert_eq!(TurnPrompt::read(&ChatRequest::new([Message::user("hello")])), None);
     }
 }

@@ -1,67 +1,67 @@
-//! The state of a debate: its fields, how they fold, and what a whole state must be like.
+//! State of a debate: its fields, their reducers, and the validation of a complete state.
 //!
-//! Names are camelCase wherever a state leaves the process. How threads of the first shape are read is in `migration`;
-//! who writes which field is in `nodes`.
+//! Names are camelCase wherever a state leaves the process. Older schema versions are migrated in `migration`; the
+//! nodes that write the fields are in `nodes`.
 
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
-use superstep::core::error::Problem;
+use superstep::core::error::Diagnostic;
 use superstep::core::time::Time;
-use superstep::{Code, Error, Message, Messages, Result, State};
+use superstep::{Error, ErrorCode, GraphState, Message, Messages, Result};
 
-use crate::fact::FactCheckResult;
-use crate::prompt::Role;
+use crate::fact_check::result::FactCheckResult;
+use crate::prompt::DebateAgent;
 
-/// The longest topic, in characters.
+/// Maximum length of a topic in characters.
 pub const LONGEST_TOPIC: usize = 500;
-/// The most rounds a debate may have.
+/// Maximum number of rounds.
 pub const MOST_ROUNDS: u32 = 10;
-/// How many rounds a debate has unless told.
+/// Default number of rounds.
 pub const ROUNDS: u32 = 3;
 
-/// A debate: what was said, how far it is, and what is known about it.
-#[derive(State, Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// State of a debate: messages, progress, results.
+#[derive(GraphState, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[state(name = "debate", version = 2, rename_all = "camelCase")]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Debate {
-    /// What was said, the user's line included.
+pub struct DebateState {
+    /// Messages, including those of the user.
     #[reduce(messages)]
     pub messages: Messages,
-    /// How many rounds are over.
+    /// Number of finished rounds.
     pub round: u32,
-    /// What the debate is about.
+    /// Topic of the debate.
     #[state(set_once, max = 500)]
     pub topic: String,
-    /// How many rounds it has.
+    /// Number of rounds.
     #[state(set_once, default = ROUNDS, min = 1, max = 10)]
     pub max_rounds: u32,
-    /// How it stands.
-    #[reduce(with = guard_status)]
-    pub status: Status,
-    /// Whether a person is asked to let it go on.
+    /// Status of the debate.
+    #[reduce(with = status_reducer)]
+    pub status: DebateStatus,
+    /// True while an approval of the user is pending.
     pub awaiting_approval: bool,
-    /// What the person said last.
+    /// Last decision of the user.
     pub user_approved: Option<bool>,
-    /// What was found about claims.
+    /// Results of fact checks.
     #[reduce(append)]
     pub fact_check_results: Vec<FactCheckResult>,
-    /// Tokens of all answers; nodes return what they used.
+    /// Total number of tokens; nodes return the tokens they used.
     #[reduce(add)]
     pub token_usage: u64,
-    /// When the topic was given.
+    /// Time at which the topic was submitted.
     #[state(set_once)]
     pub start_time: Option<Time>,
-    /// When the status left `running`.
+    /// Time at which the status left `running`.
     pub end_time: Option<Time>,
 }
 
 /// How a debate stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum DebateStatus {
     /// It goes on, or waits for a person.
     #[default]
     Running,
@@ -71,8 +71,8 @@ pub enum Status {
     Error,
 }
 
-impl Status {
-    /// As it is written.
+impl DebateStatus {
+    /// Serialized name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl Status {
     }
 }
 
-impl<'de> Deserialize<'de> for Status {
+impl<'de> Deserialize<'de> for DebateStatus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = Value::deserialize(deserializer)?;
         let known = [Self::Running, Self::Completed, Self::Error];
@@ -94,44 +94,45 @@ impl<'de> Deserialize<'de> for Status {
     }
 }
 
-/// The last status stays, except that an error is not painted over: no node makes a debate that failed a completed one.
+/// Reducer of the status: the last value stays, but an error is never replaced by `completed`, so no node makes a
+/// failed debate look successful.
 ///
-/// A person who corrects a thread from outside writes past this with `Overwrite`.
-fn guard_status(current: &mut Status, next: Status) -> Result<(), String> {
-    if (*current, next) == (Status::Error, Status::Completed) {
+/// Use `Overwrite` to correct a thread from outside.
+fn status_reducer(current: &mut DebateStatus, next: DebateStatus) -> Result<(), String> {
+    if (*current, next) == (DebateStatus::Error, DebateStatus::Completed) {
         return Err("a debate in `error` does not become `completed`".to_owned());
     }
     *current = next;
     Ok(())
 }
 
-impl Debate {
-    /// The input that opens a debate at this time: topic, rounds and the user's line.
+impl DebateState {
+    /// Returns the input that starts a debate at this time: topic, rounds and the message of the user.
     ///
     /// ```
     /// use superstep::core::time::Time;
-    /// use superstep_debate::Debate;
+    /// use superstep_debate::DebateState;
     ///
     /// let now = Time::parse("2026-03-01T09:30:00Z")?;
-    /// assert!(Debate::open("  Should AI be regulated? ", 3, now).is_ok());
-    /// assert_eq!(Debate::open(" ", 11, now).unwrap_err().problems().len(), 2);
-    /// # Ok::<(), superstep::core::fault::Fault>(())
+    /// assert!(DebateState::initial_state("  Should AI be regulated? ", 3, now).is_ok());
+    /// assert_eq!(DebateState::initial_state(" ", 11, now).unwrap_err().diagnostics().len(), 2);
+    /// # Ok::<(), superstep::core::validation_error::ValidationError>(())
     /// ```
     ///
     /// # Errors
-    /// Lists every problem, with JSON pointers: a topic without letters or longer than [`LONGEST_TOPIC`], rounds out
-    /// of range.
-    pub fn open(topic: &str, max_rounds: u32, now: Time) -> Result<DebateUpdate> {
-        let (topic, line) = opening(topic, max_rounds)?;
+    /// Lists every validation error, with JSON pointers: a topic that is empty or longer than [`LONGEST_TOPIC`],
+    /// rounds out of range.
+    pub fn initial_state(topic: &str, max_rounds: u32, now: Time) -> Result<DebateStateUpdate> {
+        let (topic, line) = opening_message(topic, max_rounds)?;
         Ok(Self::input().messages(line).topic(topic).max_rounds(max_rounds).start_time(now))
     }
 
-    /// As [`Debate::open`], in JSON; without a time for a debate that has one already.
+    /// Returns the input of [`DebateState::initial_state`] as JSON; without a start time for a debate that has one already.
     ///
     /// # Errors
-    /// As [`Debate::open`].
-    pub fn open_json(topic: &str, max_rounds: u32, now: Option<Time>) -> Result<Value> {
-        let (topic, line) = opening(topic, max_rounds)?;
+    /// Returns the errors of [`DebateState::initial_state`].
+    pub fn initial_state_json(topic: &str, max_rounds: u32, now: Option<Time>) -> Result<Value> {
+        let (topic, line) = opening_message(topic, max_rounds)?;
         let mut input = json!({ "messages": [line], "topic": topic, "maxRounds": max_rounds });
         if let Some(now) = now {
             input["startTime"] = json!(now);
@@ -139,73 +140,75 @@ impl Debate {
         Ok(input)
     }
 
-    /// Everything that is wrong with the state, with JSON pointers.
+    /// Returns all validation errors of the state, with JSON pointers.
     ///
-    /// A debate that was given no topic may lack it as long as no voice has spoken, and when it ended because of that.
+    /// The topic may be missing before the first turn, and in a debate that ended because of that.
     #[must_use]
-    pub fn problems(&self) -> Vec<Problem> {
-        let may_lack_topic = self.status == Status::Error || self.turns().next().is_none();
+    pub fn problems(&self) -> Vec<Diagnostic> {
+        let may_lack_topic = self.status == DebateStatus::Error || self.turns().next().is_none();
         let topic = topic_problem(self.topic.trim()).filter(|_| !(may_lack_topic && self.topic.trim().is_empty()));
         topic.into_iter().chain(rounds_problem(self.max_rounds)).collect()
     }
 
-    /// Refuses a state that is not whole.
+    /// Rejects an incomplete state.
     ///
     /// # Errors
-    /// Lists every problem of [`Debate::problems`].
+    /// Lists every error of [`DebateState::problems`].
     pub fn check(&self) -> Result<()> {
         match self.problems() {
             problems if problems.is_empty() => Ok(()),
-            problems => Err(Error::listing(Code::InputInvalid, "the debate is not whole", problems)),
+            problems => Err(Error::with_diagnostics(ErrorCode::InputInvalid, "the debate is not whole", problems)),
         }
     }
 
-    /// What optimist and skeptic have said.
+    /// Messages of the optimist and the skeptic.
     pub fn turns(&self) -> impl DoubleEndedIterator<Item = &Message> {
         let is_turn = |message: &&Message| {
-            [Role::Optimist, Role::Skeptic].iter().any(|role| message.name.as_deref() == Some(role.name()))
+            [DebateAgent::Optimist, DebateAgent::Skeptic]
+                .iter()
+                .any(|role| message.name.as_deref() == Some(role.name()))
         };
         self.messages.iter().filter(is_turn)
     }
 
-    /// What a person said to the voices.
-    pub fn remarks(&self) -> impl Iterator<Item = Cow<'_, str>> {
+    /// Notes of the user to the agents.
+    pub fn user_notes(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let is_remark = |message: &&Message| message.name.is_none() && message.metadata.contains_key("round");
         self.messages.iter().filter(is_remark).map(Message::text)
     }
 
-    /// What the moderator said, once that is there.
+    /// Summary of the moderator, once there is one.
     #[must_use]
     pub fn summary(&self) -> Option<&Message> {
-        let is_summary = |message: &&Message| message.name.as_deref() == Some(Role::Moderator.name());
+        let is_summary = |message: &&Message| message.name.as_deref() == Some(DebateAgent::Moderator.name());
         self.messages.iter().find(is_summary)
     }
 
-    /// Whether the arguments are over and the moderator's turn is next.
+    /// Returns true if the moderator's turn is next.
     #[must_use]
-    pub fn is_argued(&self) -> bool {
+    pub fn is_ready_for_summary(&self) -> bool {
         self.round >= self.max_rounds || self.user_approved == Some(false)
     }
 
-    /// Whether some of the tokens were counted by us and not by the provider.
+    /// Returns true if some token counts are estimates, not counts of the provider.
     #[must_use]
     pub fn is_usage_estimated(&self) -> bool {
         self.messages.iter().filter_map(|message| message.usage.as_ref()).any(|usage| usage.estimated)
     }
 }
 
-/// The topic without spaces around it, and the user's line about it.
-fn opening(topic: &str, max_rounds: u32) -> Result<(&str, Message)> {
+/// Returns the trimmed topic, and the message of the user about it.
+fn opening_message(topic: &str, max_rounds: u32) -> Result<(&str, Message)> {
     let topic = topic.trim();
-    let problems: Vec<Problem> = topic_problem(topic).into_iter().chain(rounds_problem(max_rounds)).collect();
+    let problems: Vec<Diagnostic> = topic_problem(topic).into_iter().chain(rounds_problem(max_rounds)).collect();
     if !problems.is_empty() {
-        return Err(Error::listing(Code::InputInvalid, "a debate cannot begin like this", problems));
+        return Err(Error::with_diagnostics(ErrorCode::InputInvalid, "a debate cannot begin like this", problems));
     }
-    // With an id, so that an input that is given again after a crash does not double the line.
+    // A fixed message id, so that an input repeated after a crash does not duplicate the message.
     Ok((topic, Message::user(format!("Debate topic: {topic}")).with_id("topic")))
 }
 
-fn topic_problem(topic: &str) -> Option<Problem> {
+fn topic_problem(topic: &str) -> Option<Diagnostic> {
     match topic.chars().count() {
         0 => Some(problem("/topic", "a debate needs a topic".to_owned())),
         length if length > LONGEST_TOPIC => {
@@ -215,11 +218,11 @@ fn topic_problem(topic: &str) -> Option<Problem> {
     }
 }
 
-fn rounds_problem(rounds: u32) -> Option<Problem> {
+fn rounds_problem(rounds: u32) -> Option<Diagnostic> {
     let is_allowed = (1..=MOST_ROUNDS).contains(&rounds);
     (!is_allowed).then(|| problem("/maxRounds", format!("{rounds} rounds: allowed are 1 to {MOST_ROUNDS}")))
 }
 
-fn problem(pointer: &str, message: String) -> Problem {
-    Problem { pointer: pointer.to_owned(), message, help: None }
+fn problem(pointer: &str, message: String) -> Diagnostic {
+    Diagnostic { pointer: pointer.to_owned(), message, help: None }
 }

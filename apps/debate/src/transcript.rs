@@ -1,16 +1,17 @@
-//! A debate for people: Markdown, plain text, JSON. Each says who spoke, and whether that was a language model.
+//! Transcript of a debate as Markdown, plain text, HTML or JSON. Each names the model, and says if it is a language
+//! model.
 //!
-//! Topics and turns are shown as text: what looks like markup in them is escaped where markup means something.
+//! Topics and turns appear as text: markup in them is escaped.
 
 use serde_json::{Value, json};
 use superstep::Message;
-use superstep::model::{ModelInfo, ModelKind};
+use superstep::models::{ModelInfo, ModelKind};
 
-use crate::fact::Verdict;
-use crate::prompt::Role;
-use crate::state::Debate;
+use crate::fact_check::result::Verdict;
+use crate::prompt::DebateAgent;
+use crate::state::DebateState;
 
-/// What readers are told about the kind of thing that answers.
+/// Returns the label of a kind of model for users.
 #[must_use]
 pub const fn label(kind: ModelKind) -> &'static str {
     match kind {
@@ -20,55 +21,60 @@ pub const fn label(kind: ModelKind) -> &'static str {
     }
 }
 
-/// As Markdown.
+/// Renders the transcript as Markdown.
 #[must_use]
-pub fn markdown(debate: &Debate) -> String {
+pub fn markdown(debate: &DebateState) -> String {
     let title = format!("# {}\n\n", escaped(&debate.topic));
     let fact = |line: &str| format!("- {}\n", escaped(line));
-    written(debate, title, fact, |part| match part {
-        Part::Heading(heading) => format!("\n## {heading}\n"),
-        Part::Said(name, said) => format!("\n**{name}:** {}\n", escaped(&said)),
-        Part::Found(found) => format!("\n- {}\n", escaped(&found)),
+    render(debate, title, fact, |part| match part {
+        TranscriptPart::Heading(heading) => format!("\n## {heading}\n"),
+        TranscriptPart::Said(name, said) => format!("\n**{name}:** {}\n", escaped(&said)),
+        TranscriptPart::Found(found) => format!("\n- {}\n", escaped(&found)),
     })
 }
 
-/// As plain text.
+/// Renders the transcript as plain text.
 #[must_use]
-pub fn plain(debate: &Debate) -> String {
+pub fn plain(debate: &DebateState) -> String {
     let title = format!("{}\n\n", debate.topic);
-    written(
+    render(
         debate,
         title,
         |line| format!("{line}\n"),
         |part| match part {
-            Part::Heading(heading) => format!("\n{}\n", heading.to_uppercase()),
-            Part::Said(name, said) => format!("\n{name}: {said}\n"),
-            Part::Found(found) => format!("\n{found}\n"),
+            TranscriptPart::Heading(heading) => format!("\n{}\n", heading.to_uppercase()),
+            TranscriptPart::Said(name, said) => format!("\n{name}: {said}\n"),
+            TranscriptPart::Found(found) => format!("\n{found}\n"),
         },
     )
 }
 
-/// As HTML, without a head or a body around it.
+/// Renders the transcript as HTML, without head and body elements.
 #[must_use]
-pub fn html(debate: &Debate) -> String {
+pub fn html(debate: &DebateState) -> String {
     let title = format!("<h1>{}</h1>", entities(&debate.topic));
     let fact = |line: &str| format!("<p>{}</p>", entities(line));
-    written(debate, title, fact, |part| match part {
-        Part::Heading(heading) => format!("<h2>{heading}</h2>"),
-        Part::Said(name, said) => format!("<p><b>{name}:</b> {}</p>", entities(&said)),
-        Part::Found(found) => format!("<p>{}</p>", entities(&found)),
+    render(debate, title, fact, |part| match part {
+        TranscriptPart::Heading(heading) => format!("<h2>{heading}</h2>"),
+        TranscriptPart::Said(name, said) => format!("<p><b>{name}:</b> {}</p>", entities(&said)),
+        TranscriptPart::Found(found) => format!("<p>{}</p>", entities(&found)),
     })
 }
 
-/// The title, the facts, then what was said, each in the words of a form.
-fn written(debate: &Debate, title: String, fact: impl Fn(&str) -> String, part: impl Fn(Part) -> String) -> String {
-    let facts = facts(debate).into_iter().map(|line| fact(&line));
+/// Renders the title, the metadata, then the messages, in one format.
+fn render(
+    debate: &DebateState,
+    title: String,
+    fact: impl Fn(&str) -> String,
+    part: impl Fn(TranscriptPart) -> String,
+) -> String {
+    let facts = metadata_lines(debate).into_iter().map(|line| fact(&line));
     [title].into_iter().chain(facts).chain(parts(debate).into_iter().map(part)).collect()
 }
 
-/// As JSON.
+/// Renders the transcript as JSON.
 #[must_use]
-pub fn json(debate: &Debate) -> Value {
+pub fn json(debate: &DebateState) -> Value {
     let message = |message: &Message| {
         json!({
             "id": message.id, "name": message.name, "role": message.role, "round": round(message),
@@ -80,7 +86,7 @@ pub fn json(debate: &Debate) -> Value {
         "maxRounds": debate.max_rounds,
         "round": debate.round,
         "status": debate.status,
-        "model": model(debate).map(|info| described(&info)),
+        "model": model(debate).map(|info| model_json(&info)),
         "messages": debate.messages.iter().map(message).collect::<Vec<_>>(),
         "factCheckResults": debate.fact_check_results,
         "userApproved": debate.user_approved,
@@ -91,27 +97,27 @@ pub fn json(debate: &Debate) -> Value {
     })
 }
 
-/// Who spoke last, as its messages say.
+/// Returns the model of the last message that names one.
 #[must_use]
-pub fn model(debate: &Debate) -> Option<ModelInfo> {
+pub fn model(debate: &DebateState) -> Option<ModelInfo> {
     let infos = debate.messages.iter().rev().filter_map(|message| message.metadata.get("model"));
     infos.filter_map(|info| serde_json::from_value(info.clone()).ok()).next()
 }
 
-/// `{name, kind, label}` of who speaks.
+/// Returns `{name, kind, label}` of a model.
 #[must_use]
-pub fn described(info: &ModelInfo) -> Value {
+pub fn model_json(info: &ModelInfo) -> Value {
     json!({ "name": format!("{}/{}", info.provider, info.name), "kind": info.kind, "label": label(info.kind) })
 }
 
-enum Part {
+enum TranscriptPart {
     Heading(String),
     Said(&'static str, String),
     Found(String),
 }
 
-/// What stands above what was said.
-fn facts(debate: &Debate) -> Vec<String> {
+/// Returns the metadata lines above the messages.
+fn metadata_lines(debate: &DebateState) -> Vec<String> {
     let voices = model(debate).map(|info| match info.kind {
         ModelKind::Weights => format!("Voices: {info}, {}", label(info.kind)),
         kind => format!("Voices: {}/{} ({})", info.provider, info.name, label(kind)),
@@ -124,32 +130,32 @@ fn facts(debate: &Debate) -> Vec<String> {
     voices.into_iter().chain([state]).chain(times).chain([tokens]).collect()
 }
 
-fn parts(debate: &Debate) -> Vec<Part> {
+fn parts(debate: &DebateState) -> Vec<TranscriptPart> {
     let (mut parts, mut last_round) = (Vec::new(), 0);
-    // The user's first line repeats the topic.
+    // The first message of the user repeats the topic.
     let repeats = |message: &Message| message.name.is_none() && round(message).is_none();
     for message in debate.messages.iter() {
-        let role = Role::ALL.into_iter().find(|role| message.name.as_deref() == Some(role.name()));
+        let role = DebateAgent::ALL.into_iter().find(|role| message.name.as_deref() == Some(role.name()));
         let speaker = match role {
-            Some(Role::Optimist) => "Optimist",
-            Some(Role::Skeptic) => "Skeptic",
-            Some(Role::Moderator) => "Moderator",
+            Some(DebateAgent::Optimist) => "Optimist",
+            Some(DebateAgent::Skeptic) => "Skeptic",
+            Some(DebateAgent::Moderator) => "Moderator",
             None if repeats(message) && message.text().starts_with("Debate topic: ") => continue,
             None if message.role == superstep::core::message::Role::User => "User",
             None => "Debate",
         };
         match (role, round(message)) {
-            (Some(Role::Moderator), _) => parts.push(Part::Heading("Summary".to_owned())),
+            (Some(DebateAgent::Moderator), _) => parts.push(TranscriptPart::Heading("Summary".to_owned())),
             (Some(_), Some(round)) if round != last_round => {
                 last_round = round;
-                parts.push(Part::Heading(format!("Round {round}")));
+                parts.push(TranscriptPart::Heading(format!("Round {round}")));
             }
             _ => {}
         }
-        parts.push(Part::Said(speaker, message.text().into_owned()));
+        parts.push(TranscriptPart::Said(speaker, message.text().into_owned()));
     }
     if !debate.fact_check_results.is_empty() {
-        parts.push(Part::Heading("Fact check".to_owned()));
+        parts.push(TranscriptPart::Heading("Fact check".to_owned()));
     }
     parts.extend(debate.fact_check_results.iter().map(|result| {
         let verdict = match result.verdict {
@@ -159,7 +165,7 @@ fn parts(debate: &Debate) -> Vec<Part> {
         };
         let sources =
             if result.sources.is_empty() { String::new() } else { format!(" ({})", result.sources.join(", ")) };
-        Part::Found(format!("{verdict}: {}{sources}", result.claim))
+        TranscriptPart::Found(format!("{verdict}: {}{sources}", result.claim))
     }));
     parts
 }
@@ -168,7 +174,7 @@ fn round(message: &Message) -> Option<u64> {
     message.metadata.get("round").and_then(Value::as_u64)
 }
 
-/// Text that Markdown shows as it is.
+/// Escapes text for Markdown.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -180,7 +186,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Text that HTML shows as it is.
+/// Escapes text for HTML.
 fn entities(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

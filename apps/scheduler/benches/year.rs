@@ -1,37 +1,38 @@
-//! How long questions to a full year take: 5 people with 10 and with 50 series each, a car, and rules of most kinds.
+//! Benchmark of queries on a full year: five members with 10 and with 50 series each, a car, and most kinds of
+//! constraints.
 //!
-//! `cargo bench -p superstep-scheduler --bench year` prints a line for each question and ends with 1 when one about an event
-//! takes 50 ms or more in the median. The look over the whole calendar, which goes with every change, has no goal; it is told
-//! beside them. `first` is a question to a calendar of which nothing is remembered yet, as after a start. In no test: how
-//! long something takes is the business of the machine too.
+//! `cargo bench -p superstep-scheduler --bench year` prints one line per query and exits with code 1 if the median
+//! of a query about one event is 50 ms or more. The scan of the whole calendar, which runs with every change, has no
+//! limit; its time is printed for comparison. `first` is a query on a calendar with empty caches, as after a start.
+//! This is not a test, because the time also depends on the machine.
 
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use jiff::civil::date;
-use superstep_scheduler::agents::slots::Wanted;
+use superstep_scheduler::agents::slots::SlotRequest;
 use superstep_scheduler::agents::{conflicts, scan, slots};
-use superstep_scheduler::calendar::{Board, Event, Participant, Recurrence, Span};
+use superstep_scheduler::calendar::{CalendarSnapshot, Event, Participant, Recurrence, TimeRange};
 use superstep_scheduler::models::EventStatus;
-use superstep_scheduler::zone::Zone;
-use superstep_scheduler::{sample, sample_year};
+use superstep_scheduler::sample::{self, full_year};
+use superstep_scheduler::zone::NamedTimeZone;
 
-/// What a question may take.
+/// Maximum median time of a query with a limit.
 const GOAL: Duration = Duration::from_millis(50);
 const PEOPLE: usize = 5;
-/// How many events are asked about: at every hour from 7 to 20 on every day of a week, twice, for different people.
+/// Number of queried events: every hour from 7 to 20 on every day of a week, twice, for different members.
 const EVENTS: usize = 196;
-/// How many calendars are asked for the first time.
+/// Number of calendars whose first query is measured.
 const CALENDARS: usize = 9;
 
-/// Something that is asked; gives how much was found.
-type Ask = fn(&Board, &Event) -> usize;
+/// A benchmarked query. Returns the number of results.
+type BenchFn = fn(&CalendarSnapshot, &Event) -> usize;
 
-/// A question: its name, what is asked, how the event repeats, and whether it has a goal.
-type Question = (&'static str, Ask, Option<&'static str>, bool);
+/// A benchmark case: name, query, recurrence rule of the event, and whether it has a time limit.
+type BenchCase = (&'static str, BenchFn, Option<&'static str>, bool);
 
-const QUESTIONS: [Question; 5] = [
+const QUESTIONS: [BenchCase; 5] = [
     ("conflicts of one event", conflicts_of, None, true),
     ("conflicts of a weekly series", conflicts_of, Some("FREQ=WEEKLY"), true),
     ("times for one event", times_for, None, true),
@@ -55,9 +56,9 @@ fn main() -> ExitCode {
     if is_met { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The median of first questions, the median and the worst of later ones, and how much was found in all of those.
-fn measure(series_each: usize, ask: Ask, rule: Option<&str>) -> (Duration, Duration, Duration, usize) {
-    let board = || sample_year::board(PEOPLE, series_each).expect("the year can be written");
+/// Measures the median of first queries, the median and maximum of later ones, and the total number of results.
+fn measure(series_each: usize, ask: BenchFn, rule: Option<&str>) -> (Duration, Duration, Duration, usize) {
+    let board = || full_year::board(PEOPLE, series_each).expect("the year can be written");
     let firsts = (0..CALENDARS).map(|number| timed(ask, &board(), &event(&board(), number, rule)).0);
     let (first, _) = spread(firsts.collect());
     let board = board();
@@ -68,50 +69,51 @@ fn measure(series_each: usize, ask: Ask, rule: Option<&str>) -> (Duration, Durat
     (first, median, worst, found.iter().sum())
 }
 
-fn timed(ask: Ask, board: &Board, event: &Event) -> (Duration, usize) {
+fn timed(ask: BenchFn, board: &CalendarSnapshot, event: &Event) -> (Duration, usize) {
     let begun = Instant::now();
     let found = black_box(ask(black_box(board), black_box(event)));
     (begun.elapsed(), found)
 }
 
-/// The median and the worst.
+/// Returns median and maximum.
 fn spread(mut times: Vec<Duration>) -> (Duration, Duration) {
     times.sort_unstable();
     (times[times.len() / 2], times[times.len() - 1])
 }
 
-/// An hour for two people in the week after the sample's now; every other one needs the car.
-fn event(board: &Board, number: usize, rule: Option<&str>) -> Event {
-    let zone = Zone::named(&board.family.zone).expect("the family lives somewhere");
+/// Creates a one-hour event for two members in the week after the current time of the sample; every other one needs
+/// the car.
+fn event(board: &CalendarSnapshot, number: usize, rule: Option<&str>) -> Event {
+    let zone = NamedTimeZone::from_iana_name(&board.family.zone).expect("the family lives somewhere");
     let from = |least: i8, place: usize| least + i8::try_from(place).expect("there are few");
     let start = date(2026, 1, from(12, number % 7)).at(from(7, number / 7 % 14), 0, 0, 0);
     let instant = |minutes: i64| {
         let wall = start.saturating_add(jiff::Span::new().minutes(minutes));
-        zone.instant(wall).expect("the year can be written")
+        zone.to_instant(wall).expect("the year can be written")
     };
     let participant = |person: usize| Participant { member: format!("person_{}", person % PEOPLE), is_required: true };
     let like = board.events.values().next().expect("the year is full");
     Event {
         id: "new".to_owned(),
         uid: "new@example.com".to_owned(),
-        span: Span { start: instant(0), end: instant(60) },
+        span: TimeRange { start: instant(0), end: instant(60) },
         participants: vec![participant(number), participant(number + 1)],
         resources: if number.is_multiple_of(2) { vec!["car".to_owned()] } else { Vec::new() },
-        recurrence: rule.map(|rule| Recurrence { rule: rule.to_owned(), left_out: Vec::new(), added: Vec::new() }),
+        recurrence: rule.map(|rule| Recurrence { rule: rule.to_owned(), exdates: Vec::new(), rdates: Vec::new() }),
         status: EventStatus::Proposed,
         ..(**like).clone()
     }
 }
 
-fn conflicts_of(board: &Board, event: &Event) -> usize {
-    conflicts::find_from(board, event, sample::now()).expect("the year can be read").len()
+fn conflicts_of(board: &CalendarSnapshot, event: &Event) -> usize {
+    conflicts::detect_conflicts_from(board, event, sample::now()).expect("the year can be read").len()
 }
 
-fn times_for(board: &Board, event: &Event) -> usize {
-    let wanted = Wanted { event: event.clone(), given: None, minutes: 60, range: None };
-    slots::find(board, &wanted, sample::now()).expect("the year can be read").candidate_times.len()
+fn times_for(board: &CalendarSnapshot, event: &Event) -> usize {
+    let wanted = SlotRequest { event: event.clone(), requested_range: None, minutes: 60, range: None };
+    slots::find_slots(board, &wanted, sample::now()).expect("the year can be read").candidate_times.len()
 }
 
-fn all_conflicts(board: &Board, _: &Event) -> usize {
-    scan::all(board, sample::now()).expect("the year can be read").len()
+fn all_conflicts(board: &CalendarSnapshot, _: &Event) -> usize {
+    scan::scan_conflicts(board, sample::now()).expect("the year can be read").len()
 }

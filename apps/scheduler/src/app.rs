@@ -1,7 +1,8 @@
-//! The scheduler as an application of the server: its graph, its routes, its page, and the calendar that all requests share.
+//! Scheduler application of the server: its graph, routes, page, and the calendar store that all requests share.
 //!
-//! The calendar is opened when somebody first needs it, and a family is made in it then: a program that only lists its
-//! graphs makes no files. Proposals that nobody confirmed for a day go when somebody comes first, and once an hour after.
+//! The store is opened on first use, and the family is created in it then, so that a program that only lists its
+//! graphs creates no files. Proposals that were not confirmed within a day are expired on the first request, and at
+//! most once an hour afterwards.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,25 +11,25 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
-use superstep::model::{ModelKind, SharedModel};
+use superstep::models::{ModelKind, SharedModel};
 use superstep::{Error, Result, SystemClock};
-use superstep_server::{App, Limit, Models, Order, Problem, served_noting};
+use superstep_server::{App, ModelRegistry, Problem, RateLimit, RunRequest, serve_graph_with_annotations};
 
-mod household;
+mod family_file;
 
 use crate::agents::scan;
-use crate::calendar::Board;
-use crate::graph::draw;
-use crate::home::Home;
-use crate::http::{Options, noted, routes};
+use crate::calendar::CalendarSnapshot;
+use crate::context::SchedulerContext;
+use crate::http::{ConversationOptions, annotate_request, routes};
+use crate::orchestrator::state_graph;
 use crate::parser::LABEL;
 use crate::sample;
-use crate::store::{Calendars, Place};
+use crate::store::{CalendarStore, StoreLocation};
 
-/// How often old proposals are looked for, in microseconds: once an hour.
+/// Interval between two clean-ups of expired proposals, in microseconds: one hour.
 const SWEEPS: i64 = 3_600 * 1_000_000;
 
-/// What somebody may say to the sample family.
+/// Example requests for the sample family.
 const SAMPLE_REQUESTS: [&str; 6] = [
     "Schedule soccer practice for Emma Saturday at 2pm with the car",
     "When is everyone free this weekend?",
@@ -38,59 +39,62 @@ const SAMPLE_REQUESTS: [&str; 6] = [
     "Dinner with the neighbours on Sunday at 6pm",
 ];
 
-/// What the scheduler runs with.
+/// Configuration of the scheduler application.
 #[derive(Clone)]
 pub struct Settings {
-    /// Where the calendar is kept.
-    pub place: Place,
-    /// The family; made with all that is on its board where there is none of its id yet.
-    pub family: Arc<Board>,
-    /// Requests that a page proposes.
+    /// Location of the calendar store.
+    pub location: StoreLocation,
+    /// Initial family with its calendar; written to the store if the store has no family with this id.
+    pub initial_family: Arc<CalendarSnapshot>,
+    /// Example requests that the page suggests.
     pub examples: Vec<String>,
-    /// How many requests an address may make.
-    pub limit: Limit,
-    /// How long a database that is locked or away is waited for.
-    pub patience: Duration,
+    /// Rate limit per client address.
+    pub limit: RateLimit,
+    /// Longest wait for a locked or unreachable database.
+    pub store_timeout: Duration,
 }
 
 impl Settings {
-    /// A family in a place.
-    pub fn new(place: Place, family: impl Into<Arc<Board>>) -> Self {
-        let limit = Limit { most: 600, within: Duration::from_secs(3600), at_once: 8 };
-        let (family, patience) = (family.into(), Duration::from_secs(5));
-        Self { place, family, examples: Vec::new(), limit, patience }
+    /// Creates settings for a family in a store. Defaults: 600 requests per hour, 8 at once, and a database timeout
+    /// of 5 seconds.
+    pub fn new(location: StoreLocation, family: impl Into<Arc<CalendarSnapshot>>) -> Self {
+        let limit = RateLimit { max_requests: 600, window: Duration::from_secs(3600), max_concurrent: 8 };
+        let (initial_family, store_timeout) = (family.into(), Duration::from_secs(5));
+        Self { location, initial_family, examples: Vec::new(), limit, store_timeout }
     }
 
-    /// The sample family in a place.
-    pub fn sample(place: Place) -> Self {
+    /// Creates settings for the sample family, with example requests.
+    pub fn sample(place: StoreLocation) -> Self {
         Self { examples: SAMPLE_REQUESTS.map(str::to_owned).to_vec(), ..Self::new(place, sample::family()) }
     }
 
-    /// A family out of a file: JSON with `family`, `members` and, as far as there are some, `calendars`, `resources` and
-    /// `rules`.
+    /// Creates settings for a family from a JSON file with `family`, `members` and, optionally, `calendars`,
+    /// `resources` and `rules`.
     ///
     /// # Errors
-    /// `ConfigInvalid` when the file cannot be read, or is of another form; the message names the place in it.
-    pub fn of_file(place: Place, file: impl AsRef<Path>) -> Result<Self> {
-        Ok(Self::new(place, household::read(file.as_ref())?))
+    /// `ConfigInvalid` if the file cannot be read or does not fit the schema. The message names the location in the
+    /// file.
+    pub fn from_family_file(place: StoreLocation, file: impl AsRef<Path>) -> Result<Self> {
+        Ok(Self::new(place, family_file::read(file.as_ref())?))
     }
 }
 
-/// The scheduler, for a server.
+/// Creates the scheduler application.
 ///
 /// # Errors
-/// When the drawing is not valid.
-pub fn app(settings: Settings, models: Models) -> Result<App> {
-    let office = Office::new(settings, models);
+/// Returns an error if the graph is invalid.
+pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
+    let office = AppState::new(settings, models);
     let room = office.clone();
-    let graph = served_noting(draw().compile()?, move |order| room.home(order), noted);
+    let graph =
+        serve_graph_with_annotations(state_graph().compile()?, move |order| room.run_context(order), annotate_request);
     Ok(App::new("scheduler", "Scheduler").graph(graph).routes(routes(office)).page("scheduler.html"))
 }
 
-/// The rules alone, as requests name them.
+/// Model names in requests that select the rule-based parser without a language model.
 const LOCAL: [&str; 2] = ["local", "local/rules"];
 
-/// What the page says of who reads beside the rules.
+/// Returns the label of a model on the page.
 fn label(model: &SharedModel) -> String {
     let info = model.info();
     match info.kind {
@@ -100,69 +104,69 @@ fn label(model: &SharedModel) -> String {
     }
 }
 
-/// What all requests have in common.
+/// State shared by all HTTP handlers.
 #[derive(Clone)]
-pub(crate) struct Office(Arc<Inner>);
+pub(crate) struct AppState(Arc<Inner>);
 
 struct Inner {
-    calendars: Calendars,
-    models: Models,
+    calendars: CalendarStore,
+    models: ModelRegistry,
     family: String,
     examples: Vec<String>,
-    limit: Limit,
-    /// When old proposals were looked for last, in microseconds.
+    limit: RateLimit,
+    /// Time of the last clean-up of expired proposals, in Unix microseconds.
     swept: Mutex<Option<i64>>,
 }
 
-impl Office {
-    fn new(settings: Settings, models: Models) -> Self {
-        let Settings { place, family, examples, limit, patience } = settings;
+impl AppState {
+    fn new(settings: Settings, models: ModelRegistry) -> Self {
+        let Settings { location: place, initial_family: family, examples, limit, store_timeout: patience } = settings;
         let id = family.family.id.clone();
-        let options = Calendars::options().patience(patience).scan(scan::all).family(family);
-        let (calendars, swept) = (options.open_later(place), Mutex::default());
+        let options = CalendarStore::options().timeout(patience).scan(scan::scan_conflicts).family(family);
+        let (calendars, swept) = (options.open_lazy(place), Mutex::default());
         Self(Arc::new(Inner { calendars, models, family: id, examples, limit, swept }))
     }
 
-    /// What a run needs; a question gets a calendar that it cannot change.
+    /// Builds the context of a run. A query run gets a read-only calendar store.
     ///
     /// # Errors
-    /// When its model is not known, or cannot be asked.
-    fn home(&self, order: &Order) -> Result<Home, Problem> {
-        let options = Options::read(&order.options);
+    /// Returns a problem if the requested model is unknown or not configured.
+    fn run_context(&self, order: &RunRequest) -> Result<SchedulerContext, Problem> {
+        let options = ConversationOptions::read(&order.context);
         let calendars = match options.is_query {
-            true => self.0.calendars.looking(),
+            true => self.0.calendars.read_only(),
             false => self.0.calendars.clone(),
         };
-        let home = Home::new(calendars, self.family());
+        let home = SchedulerContext::new(calendars, self.family());
         Ok(match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
             Some(name) => home.with_model(self.0.models.get(name, &LOCAL)?),
             None => home,
         })
     }
 
-    /// Who can be chosen to read what is said.
+    /// Lists the parsers and models that a request can select.
     pub(crate) fn models(&self) -> Vec<Value> {
         let own = json!({
             "name": LOCAL[0], "kind": ModelKind::Rules, "label": LABEL, "configured": true, "hint": null,
         });
-        let others = self.0.models.notes().into_iter().map(|note| match self.0.models.get(&note.name, &LOCAL) {
+        let others = self.0.models.summaries().into_iter().map(|note| match self.0.models.get(&note.name, &LOCAL) {
             Ok(model) => {
                 let (kind, label) = (model.info().kind, label(&model));
                 json!({ "name": note.name, "kind": kind, "label": label, "configured": true, "hint": null })
             }
             Err(problem) => json!({
-                "name": note.name, "kind": null, "label": problem.detail(), "configured": false, "hint": problem.advice(),
+                "name": note.name, "kind": null, "label": problem.detail(), "configured": false, "hint": problem.hint(),
             }),
         });
         std::iter::once(own).chain(others).collect()
     }
 
-    /// The calendars.
-    pub(crate) fn calendars(&self) -> &Calendars {
+    /// Returns the calendar store.
+    pub(crate) fn calendars(&self) -> &CalendarStore {
         &self.0.calendars
     }
 
-    /// The family, by id.
+    /// Returns the id of the family.
     pub(crate) fn family(&self) -> &str {
         &self.0.family
     }
@@ -171,31 +175,32 @@ impl Office {
         &self.0.examples
     }
 
-    pub(crate) fn limit(&self) -> Limit {
+    pub(crate) fn limit(&self) -> RateLimit {
         self.0.limit
     }
 
-    /// For an answer: the request was counted when it began.
-    pub(crate) fn limit_at_once(&self) -> Limit {
-        Limit { most: usize::MAX, ..self.limit() }
+    /// Returns the rate limit for resume requests: only concurrency counts, because the original request was
+    /// counted.
+    pub(crate) fn concurrency_limit(&self) -> RateLimit {
+        RateLimit { max_requests: usize::MAX, ..self.limit() }
     }
 
-    /// What time it is.
+    /// Returns the current time of the system clock.
     pub(crate) fn now(&self) -> Result<Time> {
         Time::from_unix_micros(SystemClock.now()).map_err(|fault| Error::internal(fault.to_string()))
     }
 
-    /// The calendar as it is now, without proposals that nobody wants any more.
-    pub(crate) async fn board(&self) -> Result<Arc<Board>> {
+    /// Reads the current calendar snapshot, after a clean-up of expired proposals if one is due.
+    pub(crate) async fn snapshot(&self) -> Result<Arc<CalendarSnapshot>> {
         let now = self.now()?;
-        if self.is_due(now.as_unix_micros()) {
-            // A calendar that cannot be written now is looked after in an hour; whether it can be read is seen below.
-            let _ = self.0.calendars.clean_up(now).await;
+        if self.is_cleanup_due(now.as_unix_micros()) {
+            // A failed clean-up is retried in an hour. A store that cannot be read is reported by the read below.
+            let _ = self.0.calendars.expire_proposals(now).await;
         }
-        self.0.calendars.board(&self.0.family).await
+        self.0.calendars.snapshot(&self.0.family).await
     }
 
-    fn is_due(&self, now: i64) -> bool {
+    fn is_cleanup_due(&self, now: i64) -> bool {
         let mut swept = self.0.swept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = swept.is_none_or(|swept| now - swept >= SWEEPS);
         if is_due {

@@ -1,4 +1,4 @@
-//! What a family has: its people, things, rules and events, and all of it at once as a [`Board`].
+//! Calendar data of a family: members, resources, constraints and events, and a snapshot of all of them, [`CalendarSnapshot`].
 
 mod board;
 mod event;
@@ -9,10 +9,10 @@ mod rule;
 pub mod series;
 mod span;
 
-pub use board::{Board, Change, Instance};
-pub use event::{Event, ExceptionOf, Flexibility, Participant, Priority, Recurrence};
+pub use board::{CalendarChange, CalendarSnapshot, EventInstance};
+pub use event::{Event, Flexibility, Participant, Priority, Recurrence, RecurrenceOverride};
 pub(crate) use family::free_id;
-pub use family::{Calendar, Family, Member, Preferences, Resource, Role, Visibility, WeekStart};
-pub use recurrence::{Checked, MOST_INSTANCES, check_rule};
-pub use rule::{Rule, RuleKind, Strength};
-pub use span::{LONGEST_MINUTES, Span};
+pub use family::{Calendar, Family, Member, MemberRole, Preferences, Resource, Visibility, WeekStart};
+pub use recurrence::{MOST_INSTANCES, ValidatedRule, validate_rrule};
+pub use rule::{Constraint, ConstraintKind, ConstraintStrength};
+pub use span::{LONGEST_MINUTES, TimeRange};

@@ -1,123 +1,124 @@
-//! How well the rules understand: sentences with known meaning, said to the sample family.
+//! Evaluates the rule-based parser with sentences of known meaning, parsed in the calendar of the sample family.
 //!
-//! A sentence that was misunderstood does no harm when the parser is unsure, for then the family is asked. One that it
-//! is sure of and that is wrong does, unless it is on the list of known gaps.
+//! A wrong parse with low confidence does no harm, because the user is asked to clarify. A wrong parse with high
+//! confidence fails the evaluation, unless the sentence is on the list of known gaps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
-use crate::calendar::Board;
+use crate::calendar::CalendarSnapshot;
 use crate::models::{EventType, QueryType};
-use crate::parser::{Request, Scope, Understood, parse};
+use crate::parser::{ParseInput, ParsedRequest, SeriesScope, parse};
 use crate::sample;
 
-/// From here on the family is not asked.
+/// Confidence from which the user is not asked to clarify.
 pub const SURE: f64 = 0.7;
 
-/// A sentence with its known meaning. Times are on the wall of the sample family.
+/// A sentence with its expected parse. Times are local times of the sample family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sentence {
-    /// Its name.
+pub struct EvalSentence {
+    /// Name of the sentence.
     pub id: String,
-    /// What is said.
+    /// Text of the request.
     pub text: String,
-    /// Who says it; `mom` unless told.
+    /// Id of the member who makes the request. Default: `mom`.
     #[serde(default)]
     pub speaker: Option<String>,
-    /// What is wanted.
+    /// Expected event type.
     pub intent: EventType,
-    /// What is asked for.
+    /// Expected query type; not checked if absent.
     #[serde(default)]
     pub query: Option<QueryType>,
-    /// What it is called.
+    /// Expected title; not checked if absent.
     #[serde(default)]
     pub title: Option<String>,
-    /// When it starts.
+    /// Expected start.
     #[serde(default)]
     pub start: Option<String>,
-    /// When it ends.
+    /// Expected end.
     #[serde(default)]
     pub end: Option<String>,
-    /// Where it is to lie, when no exact time is said.
+    /// Expected time window, if the sentence states no exact time.
     #[serde(default)]
     pub within: Option<(String, String)>,
-    /// Who is named.
+    /// Ids of the expected participants.
     #[serde(default)]
     pub people: BTreeSet<String>,
-    /// What is named.
+    /// Ids of the expected resources.
     #[serde(default)]
     pub resources: BTreeSet<String>,
-    /// How it repeats.
+    /// Expected recurrence rule.
     #[serde(default)]
     pub rrule: Option<String>,
-    /// The events that may be meant.
+    /// Ids of the events that the sentence may refer to; not checked if absent.
     #[serde(default)]
     pub which: Option<BTreeSet<String>>,
-    /// Which of a series.
+    /// Expected scope in a series; not checked if absent.
     #[serde(default)]
-    pub scope: Option<Scope>,
+    pub scope: Option<SeriesScope>,
 }
 
-/// What became of a sentence.
+/// Evaluation result of one sentence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// The name of the sentence.
+pub struct EvalRow {
+    /// Name of the sentence.
     pub id: String,
-    /// What was said.
+    /// Text of the sentence.
     pub text: String,
-    /// How sure the parser was.
+    /// Confidence of the parser.
     pub confidence: f64,
-    /// What it got wrong, with what it understood; nothing when all was right.
-    pub wrong: BTreeMap<Aspect, String>,
-    /// Why that is known, if it is.
+    /// Parsed value of every wrong aspect; empty if the parse is right.
+    pub wrong: BTreeMap<EvalAspect, String>,
+    /// Reason why the wrong parse is a known gap, if it is one.
     pub known_gap: Option<String>,
 }
 
-/// What a sentence may be misunderstood in.
+/// An aspect of a parse that is checked on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Aspect {
-    /// What is wanted, and what is asked for.
+pub enum EvalAspect {
+    /// Event type and query type.
     Intent,
-    /// When, and how often.
+    /// Time range, time window and recurrence.
     Time,
-    /// Who, and with what.
+    /// Participants and resources.
     Names,
-    /// Which event of the calendar, and which of a series.
+    /// Referenced events, and the scope in a series.
     Event,
-    /// What it is called; words are a matter of taste, so this alone is not wrong.
+    /// Title. Titles are a matter of taste, so a wrong title alone does not make a parse wrong.
     Title,
 }
 
-/// How it went, all together.
+/// Result of an evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Score {
-    /// How many sentences there are.
+pub struct EvalScore {
+    /// Number of sentences.
     pub of: usize,
-    /// How many were understood in all but the title.
+    /// Number of sentences parsed right in every aspect except the title.
     pub right: usize,
-    /// How many by what is wanted.
+    /// Number of sentences with the right intent.
     pub intent: usize,
-    /// How many by time.
+    /// Number of sentences with the right time.
     pub time: usize,
-    /// How many by people and things.
+    /// Number of sentences with the right participants and resources.
     pub names: usize,
-    /// How many by event.
+    /// Number of sentences with the right event.
     pub event: usize,
-    /// How many by title.
+    /// Number of sentences with the right title.
     pub title: usize,
-    /// How many are wrong, though the parser was sure, and not on the list of known gaps.
+    /// Number of wrong parses with high confidence that are not on the list of known gaps.
     pub wrong_and_sure: usize,
-    /// One by one.
-    pub rows: Vec<Row>,
+    /// Result of each sentence.
+    pub rows: Vec<EvalRow>,
 }
 
-impl Score {
-    /// Whether it is good enough: 97 % by intent, 95 % by time, 95 % by names, and none wrong and sure.
+impl EvalScore {
+    /// True if the score passes: 97 % right by intent, 95 % by time, 95 % by names, and no wrong parse with high
+    /// confidence.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         let share = |right: usize, hundredths: usize| right * 100 >= self.of * hundredths;
@@ -125,109 +126,110 @@ impl Score {
     }
 }
 
-/// The sentences of the sample.
+/// Returns the sample sentences.
 ///
 /// # Errors
-/// When they cannot be read.
-pub fn sentences() -> Result<Vec<Sentence>> {
+/// Returns an error if the embedded JSON is invalid.
+pub fn sentences() -> Result<Vec<EvalSentence>> {
     read(include_str!("../sample/sentences.json"), "sentences.json")
 }
 
-/// Sentences that were written down before the rules.
+/// Returns sentences that were written before the parser rules.
 ///
 /// # Errors
-/// When they cannot be read.
-pub fn held_out() -> Result<Vec<Sentence>> {
+/// Returns an error if the embedded JSON is invalid.
+pub fn held_out() -> Result<Vec<EvalSentence>> {
     read(include_str!("../sample/held_out.json"), "held_out.json")
 }
 
-/// Sentences that were written down after the rules, and that taught some more.
+/// Returns sentences that were written after the parser rules and led to further rules.
 ///
 /// # Errors
-/// When they cannot be read.
-pub fn further() -> Result<Vec<Sentence>> {
+/// Returns an error if the embedded JSON is invalid.
+pub fn further() -> Result<Vec<EvalSentence>> {
     read(include_str!("../sample/further.json"), "further.json")
 }
 
-/// Sentences that are known to be misunderstood, by their names, with the reasons.
+/// Returns the names of sentences that are known to be parsed wrong, with the reasons.
 ///
 /// # Errors
-/// When they cannot be read.
+/// Returns an error if the embedded JSON is invalid.
 pub fn known_gaps() -> Result<BTreeMap<String, String>> {
     read(include_str!("../sample/known_gaps.json"), "known_gaps.json")
 }
 
 fn read<T: for<'de> Deserialize<'de>>(text: &str, name: &str) -> Result<T> {
-    let broken = |cause| Error::new(Code::ConfigInvalid, format!("`{name}` of the sample cannot be read: {cause}"));
+    let broken =
+        |cause| Error::new(ErrorCode::ConfigInvalid, format!("`{name}` of the sample cannot be read: {cause}"));
     serde_json::from_str(text).map_err(broken)
 }
 
-/// Says sentences to the sample family.
+/// Parses sentences in the calendar of the sample family and scores the results.
 ///
 /// # Errors
-/// When a time of a sentence cannot be read.
-pub fn eval(sentences: &[Sentence]) -> Result<Score> {
+/// Returns an error if a time of a sentence cannot be parsed.
+pub fn eval(sentences: &[EvalSentence]) -> Result<EvalScore> {
     let (board, gaps) = (sample::family(), known_gaps()?);
-    let mut score = Score { of: sentences.len(), ..Score::default() };
+    let mut score = EvalScore { of: sentences.len(), ..EvalScore::default() };
     for sentence in sentences {
         let understood = said(sentence, &board);
         let wrong = wrong(sentence, &understood)?;
-        let is_right = |aspect: Aspect| usize::from(!wrong.contains_key(&aspect));
-        let is_all_right = wrong.keys().all(|aspect| *aspect == Aspect::Title);
+        let is_right = |aspect: EvalAspect| usize::from(!wrong.contains_key(&aspect));
+        let is_all_right = wrong.keys().all(|aspect| *aspect == EvalAspect::Title);
         score.right += usize::from(is_all_right);
-        score.intent += is_right(Aspect::Intent);
-        score.time += is_right(Aspect::Time);
-        score.names += is_right(Aspect::Names);
-        score.event += is_right(Aspect::Event);
-        score.title += is_right(Aspect::Title);
+        score.intent += is_right(EvalAspect::Intent);
+        score.time += is_right(EvalAspect::Time);
+        score.names += is_right(EvalAspect::Names);
+        score.event += is_right(EvalAspect::Event);
+        score.title += is_right(EvalAspect::Title);
         let confidence = understood.confidence.value();
         let known_gap = gaps.get(&sentence.id).filter(|_| !is_all_right).cloned();
         score.wrong_and_sure += usize::from(!is_all_right && confidence >= SURE && known_gap.is_none());
-        score.rows.push(Row { id: sentence.id.clone(), text: sentence.text.clone(), confidence, wrong, known_gap });
+        score.rows.push(EvalRow { id: sentence.id.clone(), text: sentence.text.clone(), confidence, wrong, known_gap });
     }
     Ok(score)
 }
 
-fn said(sentence: &Sentence, board: &Board) -> Understood {
+fn said(sentence: &EvalSentence, board: &CalendarSnapshot) -> ParsedRequest {
     let speaker = sentence.speaker.as_deref().unwrap_or("mom");
-    parse(&Request { text: &sentence.text, speaker, now: sample::now(), board })
+    parse(&ParseInput { text: &sentence.text, user_id: speaker, now: sample::now(), snapshot: board })
 }
 
-fn wrong(sentence: &Sentence, understood: &Understood) -> Result<BTreeMap<Aspect, String>> {
+fn wrong(sentence: &EvalSentence, understood: &ParsedRequest) -> Result<BTreeMap<EvalAspect, String>> {
     let data = &understood.data;
     let mut wrong = BTreeMap::new();
-    let mut check = |aspect: Aspect, is_right: bool, got: String| {
+    let mut check = |aspect: EvalAspect, is_right: bool, got: String| {
         if !is_right {
             wrong.insert(aspect, got);
         }
     };
     let is_kind = sentence.query.is_none_or(|query| understood.query == Some(query));
     let is_wanted = data.event_type == sentence.intent && is_kind;
-    check(Aspect::Intent, is_wanted, format!("{:?} {:?}", data.event_type, understood.query));
+    check(EvalAspect::Intent, is_wanted, format!("{:?} {:?}", data.event_type, understood.query));
     let time = |text: &Option<String>| text.as_deref().map(on_the_wall).transpose();
     let within = match &sentence.within {
         Some((start, end)) => Some((on_the_wall(start)?, on_the_wall(end)?)),
         None => None,
     };
-    let got = (data.start_time, data.end_time, understood.within.map(|span| (span.start, span.end)));
+    let got = (data.start_time, data.end_time, understood.time_window.map(|span| (span.start, span.end)));
     let is_time = got == (time(&sentence.start)?, time(&sentence.end)?, within);
     let is_rule = data.recurrence_rule == sentence.rrule;
     let shown = |time: Option<Time>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
-    let within = understood.within.map(|span| format!(" within {} {}", span.start, span.end)).unwrap_or_default();
+    let within = understood.time_window.map(|span| format!(" within {} {}", span.start, span.end)).unwrap_or_default();
     let rule = data.recurrence_rule.as_deref().unwrap_or_default();
     let got = format!("{} {}{within} {rule}", shown(got.0), shown(got.1));
-    check(Aspect::Time, is_time && is_rule, got);
+    check(EvalAspect::Time, is_time && is_rule, got);
     let set = |ids: &[String]| ids.iter().cloned().collect::<BTreeSet<_>>();
     let is_named = set(&data.participants) == sentence.people && set(&data.resources) == sentence.resources;
-    check(Aspect::Names, is_named, format!("{:?} {:?}", data.participants, data.resources));
-    let is_event = sentence.which.as_ref().is_none_or(|which| set(&understood.which) == *which);
+    check(EvalAspect::Names, is_named, format!("{:?} {:?}", data.participants, data.resources));
+    let is_event = sentence.which.as_ref().is_none_or(|which| set(&understood.event_ids) == *which);
     let is_scope = sentence.scope.is_none_or(|scope| understood.scope == Some(scope));
-    check(Aspect::Event, is_event && is_scope, format!("{:?} {:?}", understood.which, understood.scope));
+    check(EvalAspect::Event, is_event && is_scope, format!("{:?} {:?}", understood.event_ids, understood.scope));
     let is_title = sentence.title.is_none() || sentence.title == data.title;
-    check(Aspect::Title, is_title, data.title.clone().unwrap_or_default());
+    check(EvalAspect::Title, is_title, data.title.clone().unwrap_or_default());
     Ok(wrong)
 }
 
 fn on_the_wall(text: &str) -> Result<Time> {
-    Time::parse_event(text, sample::ZONE).map_err(|fault| Error::new(Code::TypeMismatch, fault.to_string()))
+    Time::parse_event(text, sample::ZONE).map_err(|fault| Error::new(ErrorCode::TypeMismatch, fault.to_string()))
 }

@@ -1,67 +1,70 @@
-//! The family's calendar over HTTP: say something in plain words, answer what is asked back, look, change, bring and take
-//! files along.
+//! HTTP API of the family calendar: submit requests in natural language, answer interrupts, read and change events,
+//! import and export calendar files.
 //!
-//! The desk of the server runs requests; here stands what is asked and how it is shown. Whose a conversation is travels in
-//! the options of its orders, so that it goes on the same way after an answer or a crash. Everything that is told is told
-//! to one member: in their zone, without what others keep private.
+//! The run service of the server executes runs; the modules here define requests and responses. The owner of a
+//! conversation is stored in the options of its run requests, so that a conversation continues in the same way
+//! after a resume or a crash. Every response is for one member: in the time zone of the member, and without private
+//! details of others.
 
 use axum::Extension;
 use axum::extract::DefaultBodyLimit;
-use superstep_server::{Conversations, Desk};
+use superstep_server::{OwnedThreads, RunService};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-mod answering;
-mod asked;
-mod asker;
 mod audit;
-mod brought;
-mod edit;
-mod feed;
-mod files;
-mod instances;
-mod patch;
-mod refusal;
+mod calendar_files;
+mod conversations;
+mod errors;
+mod event_edit;
+mod event_patch;
+mod events;
+mod family_objects;
+mod feed_key;
+mod import_guard;
+mod pending_interrupt;
+mod requester;
+mod requests;
+mod responses;
+mod resume;
 mod settings;
-mod steps;
-mod talk;
-mod things;
-mod told;
-mod waiting;
+mod workflow_steps;
 
-pub(crate) use asked::noted;
-pub use asked::{Options, order};
+pub(crate) use requests::annotate_request;
+pub use requests::{ConversationOptions, run_request};
 
-use crate::app::Office;
+use crate::app::AppState;
 use crate::ics::MOST_BYTES;
 
-/// The name of the graph.
+/// Name of the graph.
 pub(crate) const GRAPH: &str = "scheduler";
 
-/// The conversations.
-const TALKS: Conversations = Conversations {
+/// Access to conversations and their owners.
+const TALKS: OwnedThreads = OwnedThreads {
     graph: GRAPH,
-    list: "GET /api/scheduler/threads?user_id=",
-    owner: |options| Options::read(options).user_id,
+    list_hint: "GET /api/scheduler/threads?user_id=",
+    owner: |options| ConversationOptions::read(options).user_id,
 };
 
-/// The routes.
-pub(crate) fn routes(office: Office) -> OpenApiRouter<Desk> {
-    // One byte more than may be read, so that what is too long is said by whoever knows why.
-    let files = OpenApiRouter::new().routes(routes!(files::bring)).layer(DefaultBodyLimit::max(MOST_BYTES + 1));
+/// Returns the routes of the scheduler.
+pub(crate) fn routes(office: AppState) -> OpenApiRouter<RunService> {
+    // One byte above the limit, so that the handler itself rejects larger files with its own error.
+    let files = OpenApiRouter::new()
+        .routes(routes!(calendar_files::import_calendar))
+        .layer(DefaultBodyLimit::max(MOST_BYTES + 1));
     OpenApiRouter::new()
         .routes(routes!(settings::settings))
-        .routes(routes!(talk::tell, instances::list))
-        .routes(routes!(talk::query))
-        .routes(routes!(talk::threads))
-        .routes(routes!(talk::thread))
-        .routes(routes!(talk::answer))
-        .routes(routes!(instances::one, edit::change, edit::remove))
-        .routes(routes!(audit::undo))
-        .routes(routes!(audit::audit))
-        .routes(routes!(files::calendar))
-        .routes(routes!(things::list, things::create))
-        .routes(routes!(things::change, things::remove))
+        .routes(routes!(conversations::submit_request, events::list_events))
+        .routes(routes!(conversations::submit_query))
+        .routes(routes!(conversations::list_conversations))
+        .routes(routes!(conversations::get_conversation))
+        .routes(routes!(conversations::resume_conversation))
+        .routes(routes!(events::get_event, event_edit::update_event, event_edit::cancel_event))
+        .routes(routes!(audit::undo_last_change))
+        .routes(routes!(audit::list_audit))
+        .routes(routes!(calendar_files::export_calendar))
+        .routes(routes!(family_objects::list, family_objects::create))
+        .routes(routes!(family_objects::change, family_objects::remove))
         .merge(files)
         .layer(Extension(office))
 }

@@ -1,8 +1,8 @@
-//! Calendar files (RFC 5545): what a family brings along from elsewhere, and what it takes away.
+//! Import and export of iCalendar files (RFC 5545).
 //!
-//! Pure both ways: reading gives changes and a report and writes nothing, writing gives text. What a file says and a
-//! family's calendar has no room for stays in [`Event::extra`](crate::calendar::Event::extra), line by line, and is
-//! written again as it was.
+//! Both directions are pure: the import returns changes and a report and writes nothing, the export returns text.
+//! Properties that the calendar has no field for stay in [`Event::preserved_properties`](crate::calendar::Event::preserved_properties), line by
+//! line, and are exported unchanged.
 
 mod component;
 mod draft;
@@ -20,6 +20,6 @@ mod when;
 mod write;
 mod zones;
 
-pub use export::{Options, Reader, export};
-pub use import::{Imported, MOST_BYTES, MOST_EVENTS, import};
-pub use report::{Entry, Problem, Report, Skipped};
+pub use export::{ExportAudience, ExportOptions, export};
+pub use import::{ImportResult, MOST_BYTES, MOST_EVENTS, import};
+pub use report::{ImportProblem, ImportReport, ReportEntry, SkippedEntry};

@@ -1,39 +1,35 @@
-//! The family scheduler: plain words in, a real calendar out, and nothing booked twice.
+//! Family scheduler: turns requests in natural language into calendar events without double bookings.
 //!
-//! What a family has is in [`calendar`], what the agents say to each other in [`models`], where calendars are kept in
-//! [`store`], and the graph of a request is [`graph()`]. For a server all of it is [`app()`].
+//! [`calendar`] holds the calendar types, [`models`] the data that agents exchange, [`store`] the database
+//! backends, and [`create_scheduler_graph()`] builds the graph that processes one request. [`app()`] combines them into an
+//! application for the server.
 
 pub mod agents;
 mod app;
-pub mod audit;
 pub mod calendar;
-mod draft;
+mod context;
 pub mod eval;
-mod graph;
-mod home;
 mod http;
 pub mod ics;
 pub mod models;
 mod nodes;
-mod notes;
+pub mod orchestrator;
 pub mod parser;
-mod plan;
-pub mod route;
+mod planning;
 pub mod sample;
-pub mod sample_year;
 pub mod state;
+pub mod state_utils;
 pub mod store;
-pub mod workflow;
 pub mod zone;
 
 pub use app::{Settings, app};
-pub use graph::{draw, graph};
-pub use home::Home;
-pub use http::{Options, order};
-pub use nodes::{ChangedWay, Choice, Confirming};
-pub use notes::{Fields, NewKind, NewName, Said as Clarifying};
+pub use context::SchedulerContext;
+pub use http::{ConversationOptions, run_request};
+pub use nodes::{ConfirmationAnswer, EditedResolution, ResolutionChoice};
+pub use orchestrator::{create_scheduler_graph, state_graph};
+pub use state::request_state::{ClarificationAnswer as Clarifying, ClarificationFields, NewFamilyName, NewNameKind};
 
-/// The page of the book, so that its examples are compiled and run.
+/// The scheduler page of the book, included so that its examples are compiled and run as doc tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../book/src/guides/scheduler.md")]
+#[doc = include_str!("../../../book/src/guides/scheduler-app.md")]
 mod guide {}

@@ -1,50 +1,50 @@
-//! What the agents say to each other, as it is written in a thread's state.
+//! Data that agents exchange, as stored in the state of a thread.
 //!
-//! Every type reads and writes JSON, refuses what it does not know, and names the field that is wrong.
+//! Every type serializes to JSON, rejects unknown fields, and names the invalid field in errors.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use superstep::core::error::Problem;
-use superstep::{Code, Error, Result};
+use superstep::core::error::Diagnostic;
+use superstep::{Error, ErrorCode, Result};
 
+mod agent_output;
 mod conflict;
-mod event;
-mod output;
-mod parsed;
+mod message;
+mod nl_parser;
+mod proposal;
 mod query;
 mod resolution;
 mod resources;
-mod said;
 mod slots;
 
+pub use agent_output::{AgentOutput, Confidence, ErrorInfo};
 pub use conflict::{Conflict, ConflictDetectionData, ConflictType, Severity};
-pub use event::{EventStatus, ProposedEvent, ValidationResult, ValidationStep};
-pub use output::{AgentOutput, Confidence, ErrorInfo};
-pub use parsed::{EventType, NlParserData};
+pub use message::{Message, Role};
+pub use nl_parser::{EventType, NlParserData};
+pub use proposal::{EventStatus, ProposedEvent, ValidationResult, ValidationStep};
 pub use query::{QueryData, QueryType};
 pub use resolution::{ChangeAction, ProposedResolution, ResolutionChange, ResolutionData, Strategy};
 pub use resources::{ResourceAvailability, ResourceManagerData};
-pub use said::{Role, Said};
 pub use slots::{SchedulingData, Score, TimeSlot};
 
-/// Reads one of these types out of JSON.
+/// Deserializes a model from JSON.
 ///
 /// ```
-/// use superstep_scheduler::models::{NlParserData, read};
+/// use superstep_scheduler::models::{NlParserData, from_json};
 ///
-/// let wrong = read::<NlParserData>(serde_json::json!({ "event_type": "delete" })).unwrap_err();
-/// let problem = &wrong.problems()[0];
+/// let wrong = from_json::<NlParserData>(serde_json::json!({ "event_type": "delete" })).unwrap_err();
+/// let problem = &wrong.diagnostics()[0];
 /// assert_eq!(problem.pointer, "/event_type");
 /// assert!(problem.message.contains("`create`, `modify`, `cancel`, `query`"), "{problem:?}");
 /// ```
 ///
 /// # Errors
-/// Names the field, and what is allowed there.
-pub fn read<T: DeserializeOwned>(value: Value) -> Result<T> {
+/// `TypeMismatch` with the JSON pointer of the invalid field and the values allowed there.
+pub fn from_json<T: DeserializeOwned>(value: Value) -> Result<T> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string().replace(['.', '['], "/").replace(']', "");
         let pointer = if path == "/" || path.is_empty() { String::new() } else { format!("/{path}") };
-        let problem = Problem { pointer, message: error.into_inner().to_string(), help: None };
-        Error::listing(Code::TypeMismatch, "this does not fit", vec![problem])
+        let problem = Diagnostic { pointer, message: error.into_inner().to_string(), help: None };
+        Error::with_diagnostics(ErrorCode::TypeMismatch, "this does not fit", vec![problem])
     })
 }

@@ -1,29 +1,21 @@
-//! The nodes: each looks at the state and the calendar, and returns what it found.
+//! Nodes of the graph: each reads the state and the calendar, and returns an update.
 //!
-//! What the agents compute is in `agents` and `parser`; here stands what of it goes into the state.
+//! `agents` and `parser` do the computation; the nodes translate results into state updates.
 
-mod add;
+pub(crate) mod add_family_names;
 mod apply_resolution;
-mod clarify;
-mod confirm;
-mod conflict_detection;
-mod hear;
-mod nl_parser;
-mod query;
-mod resolution;
-mod resource_manager;
-mod scheduling;
-mod told;
+mod confirm_event;
+mod request_clarification;
 
+pub(crate) use crate::agents::agent_update::reject_proposal;
+pub(crate) use crate::agents::conflict_detection_agent::conflict_detection;
+pub(crate) use crate::agents::nl_parser_agent::nl_parser;
+pub(crate) use crate::agents::query_agent::query;
+pub(crate) use crate::agents::resolution_agent::resolution;
+pub use crate::agents::resolution_agent::{EditedResolution, ResolutionChoice};
+pub(crate) use crate::agents::resource_manager_agent::resource_manager;
+pub(crate) use crate::agents::scheduling_agent::scheduling;
 pub(crate) use apply_resolution::apply_resolution;
-pub(crate) use clarify::request_clarification;
-pub use confirm::Confirming;
-pub(crate) use confirm::confirm_event;
-pub(crate) use conflict_detection::conflict_detection;
-pub(crate) use nl_parser::nl_parser;
-pub(crate) use query::query;
-pub(crate) use resolution::resolution;
-pub use resolution::{ChangedWay, Choice};
-pub(crate) use resource_manager::resource_manager;
-pub(crate) use scheduling::scheduling;
-pub(crate) use told::reject;
+pub use confirm_event::ConfirmationAnswer;
+pub(crate) use confirm_event::confirm_event;
+pub(crate) use request_clarification::request_clarification;

@@ -1,37 +1,38 @@
-//! Understands a sentence by rules, without network and key: English first, German and Spanish as well.
+//! Rule-based parser for calendar requests in English, German and Spanish, without network or API key.
 //!
-//! A sentence is cut into words (`token`); phrases are read from the left, the longest first (`reader`), by the patterns
-//! of its language (`words`); then the verb (`intent`), then who and what is named (`names`). Nothing is read twice; what
-//! is left is the title (`titles`), and what of it is about time is asked about (`unread`). Pure: the same words at the same
-//! time on the same board mean the same.
+//! A sentence is split into tokens (`token`). Phrases are matched from left to right, longest first (`reader`),
+//! with the patterns of the language (`words`); then the verb (`intent`) and the names (`names`). No token is
+//! matched twice. The remaining tokens are the title (`titles`); remaining time words lead to a question
+//! (`unread`). Pure: the result depends only on the text, the time, the speaker and the calendar snapshot.
 //!
-//! With a language model the rules are the second reader: what a model is told is in `prompt`, the form of what it says in
-//! `heard`, and what both mean together in `joined`. A model words nothing here: what the family is told is computed.
+//! With a language model, the rules are the second opinion: `prompt` builds the request to the model, `heard`
+//! defines the form of its output, and `joined` merges both results. The model writes no user-visible sentences:
+//! all of them are computed.
 
-mod change;
-mod compared;
-mod days;
-mod draft;
-mod events;
-mod heard;
-mod hours;
+mod clock_time;
+mod compare_parses;
+mod confidence;
+mod dates;
+mod durations;
+mod event_match;
 mod intent;
-mod joined;
-mod lengths;
-mod moved;
-mod names;
-mod pattern;
+mod interpret;
+mod lexicon;
+mod merge_parses;
+mod model_parse;
+mod modify;
+mod name_mentions;
+mod phrase_meaning;
+mod phrase_pattern;
+mod phrase_reader;
 mod prompt;
-mod reader;
-mod repeats;
-mod said;
-mod score;
-mod sense;
-mod titles;
+mod recurrence;
+mod reschedule;
+mod resolve_time;
+mod time_expressions;
+mod title;
 mod token;
-mod unread;
-mod when;
-mod words;
+mod unparsed_time;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,85 +42,92 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 
-use crate::calendar::{Board, Event, Preferences, Span, WeekStart};
+use crate::calendar::{CalendarSnapshot, Event, Preferences, TimeRange, WeekStart};
 use crate::models::{Confidence, NlParserData, QueryType};
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-pub(crate) use change::problem;
-pub use heard::Heard;
-pub(crate) use joined::{ByRules, joined};
+pub(crate) use merge_parses::{RuleParse, merge_parses};
+pub use model_parse::ModelParse;
+pub(crate) use modify::problem;
 pub(crate) use prompt::prompt;
 
-use hours::Hint;
+use clock_time::DayHalfHint;
 use intent::Intent;
-use names::{Mention, Names};
-use reader::{Finding, Reader};
-use when::Wall;
+use name_mentions::{Mention, NameMentions};
+use phrase_reader::{PhraseMatch, PhraseReader};
+use resolve_time::LocalClock;
 
-/// What the page says of how a sentence was understood.
+/// Name of this parser, as shown on the page.
 pub const LABEL: &str = "rule-based parser";
 
-/// A sentence, who says it, when, and to which family.
+/// Input of the parser.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// The sentence.
+pub struct ParseInput<'a> {
+    /// The message of the user.
     pub text: &'a str,
-    /// Who says it: the id of a member.
-    pub speaker: &'a str,
-    /// When.
+    /// Id of the member who wrote the message.
+    pub user_id: &'a str,
+    /// Time of the message.
     pub now: Time,
-    /// The family's calendar.
-    pub board: &'a Board,
+    /// Calendar of the family.
+    pub snapshot: &'a CalendarSnapshot,
 }
 
-/// What a sentence means, as far as rules can tell.
+/// A parsed request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Understood {
-    /// What is wanted. Of a question the times are the stretch that is asked about, of a change the new ones, of a
-    /// cancellation those of the instance that is not to be. People and things are all that are named.
+pub struct ParsedRequest {
+    /// The main fields of the request. Times are the queried range for a query, the new times for a change, and the
+    /// cancelled instance for a cancellation. Participants and resources are all that are named.
     pub data: NlParserData,
-    /// How sure it is.
+    /// Confidence of the parser.
     pub confidence: Confidence,
-    /// What a question asks for.
+    /// Kind of a query.
     pub query: Option<QueryType>,
-    /// The ids of the events that may be meant.
-    pub which: Vec<String>,
-    /// The instance of the one event that is meant, as it is now.
-    pub instance: Option<Span>,
-    /// Which of a series; none when it is open, or no series.
-    pub scope: Option<Scope>,
-    /// What a change does besides the time.
-    pub edit: Edit,
-    /// Where something is to lie for which no exact time was said.
-    pub within: Option<Span>,
-    /// How many minutes it takes, if that was said.
+    /// Ids of the events that may be meant.
+    #[serde(rename = "which")]
+    pub event_ids: Vec<String>,
+    /// Current time range of the selected instance, if exactly one event matches.
+    pub instance: Option<TimeRange>,
+    /// Selected instances of a series; `None` if undecided or not a series.
+    pub scope: Option<SeriesScope>,
+    /// Changes of an event besides its time.
+    pub edit: EventEdit,
+    /// Time range in which the event should be, if no exact time was given.
+    #[serde(rename = "within")]
+    pub time_window: Option<TimeRange>,
+    /// Duration in minutes, if one was given.
     pub minutes: Option<u32>,
-    /// Whether it is a matter of days.
+    /// True for an all-day event.
     pub is_all_day: bool,
-    /// What was not said.
-    pub missing: Vec<Missing>,
-    /// What may be meant in two ways.
-    pub doubts: Vec<Doubt>,
-    /// Names that nobody and nothing has.
-    pub unknown: Vec<UnknownName>,
-    /// What cannot be, in words: a day that does not exist, a time that is over.
+    /// Fields that the user did not give.
+    pub missing: Vec<MissingField>,
+    /// Ambiguous parts, each with the question to ask.
+    #[serde(rename = "doubts")]
+    pub ambiguities: Vec<Ambiguity>,
+    /// Names that match no member and no resource.
+    #[serde(rename = "unknown")]
+    pub unknown_names: Vec<UnknownName>,
+    /// Errors as text, such as a date that does not exist or a time in the past.
     pub problems: Vec<String>,
-    /// Whether a question asks what is in each other's way already, and not whether something would fit.
+    /// True if a query asks for existing conflicts, rather than whether an event fits.
     #[serde(default)]
-    pub is_about_clashes: bool,
-    /// The times of which one is meant, where two readers disagree or the day is open.
+    #[serde(rename = "is_about_clashes")]
+    pub asks_existing_conflicts: bool,
+    /// Candidate time ranges, if model and rules disagree or the day is ambiguous.
     #[serde(default)]
-    pub either: Vec<Span>,
-    /// What was found, piece by piece.
-    pub found: Vec<Found>,
-    /// Why it was understood so.
+    #[serde(rename = "either")]
+    pub time_options: Vec<TimeRange>,
+    /// Parsed parts of the text, for display and correction.
+    #[serde(rename = "found")]
+    pub spans: Vec<ParsedSpan>,
+    /// Explanation of the confidence.
     pub reasoning: String,
 }
 
 /// Which of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum SeriesScope {
     /// One.
     This,
     /// All.
@@ -131,7 +139,7 @@ pub enum Scope {
 /// What a change does besides the time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Edit {
+pub struct EventEdit {
     /// Members who come to it.
     pub add_people: Vec<String>,
     /// Members who leave it.
@@ -147,7 +155,7 @@ pub struct Edit {
 /// Something that was not said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Missing {
+pub enum MissingField {
     /// What is wanted.
     Intent,
     /// What it is.
@@ -167,15 +175,15 @@ pub enum Missing {
 /// Something that may be meant in two ways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Doubt {
+pub struct Ambiguity {
     /// What it is about.
-    pub about: Part,
+    pub about: SpanKind,
     /// What to ask.
     pub question: String,
 }
 
-impl Doubt {
-    fn new(about: Part, question: impl Into<String>) -> Self {
+impl Ambiguity {
+    fn new(about: SpanKind, question: impl Into<String>) -> Self {
         Self { about, question: question.into() }
     }
 }
@@ -195,9 +203,9 @@ pub struct UnknownName {
 /// A piece of what was understood, to be shown and corrected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Found {
+pub struct ParsedSpan {
     /// What it is.
-    pub part: Part,
+    pub part: SpanKind,
     /// The words.
     pub text: String,
     /// What they mean.
@@ -207,7 +215,7 @@ pub struct Found {
 /// A part of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum SpanKind {
     /// What is wanted.
     Intent,
     /// What it is.
@@ -238,47 +246,54 @@ pub enum Part {
     Filler,
 }
 
-/// Understands a sentence.
+/// Parses a sentence.
 ///
 /// ```
-/// use superstep_scheduler::parser::{Request, parse};
+/// use superstep_scheduler::parser::{ParseInput, parse};
 /// use superstep_scheduler::sample;
 ///
 /// let text = "Schedule soccer practice for Emma Saturday at 2pm with the car";
-/// let understood = parse(&Request { text, speaker: "mom", now: sample::now(), board: &sample::plain() });
+/// let understood = parse(&ParseInput { text, user_id: "mom", now: sample::now(), snapshot: &sample::empty_family() });
 /// assert_eq!(understood.data.title.as_deref(), Some("Soccer practice"));
 /// assert_eq!(understood.data.start_time.map(|time| time.to_string()).as_deref(), Some("2026-01-10T14:00:00-05:00"));
 /// assert_eq!(understood.confidence.value(), 0.95);
 /// ```
 #[must_use]
-pub fn parse(request: &Request<'_>) -> Understood {
-    parse_about(request, None)
+pub fn parse(request: &ParseInput<'_>) -> ParsedRequest {
+    parse_for_event(request, None)
 }
 
-/// Understands a sentence of which it is known which event is meant by it, if one is: the id of that event.
-pub(crate) fn parse_about(request: &Request<'_>, picked: Option<&str>) -> Understood {
+/// Parses a sentence. `picked` is the id of the event it is about, if the user selected one from a list.
+pub(crate) fn parse_for_event(request: &ParseInput<'_>, picked: Option<&str>) -> ParsedRequest {
     let times = times(request);
     let preferences = preferences(request);
-    // A board with an unknown zone cannot be stored; a sentence about one is still a sentence.
-    let zone = Zone::named(&request.board.family.zone).or_else(|_| Zone::named("UTC"));
-    let Ok(zone) = zone else { return draft::nothing() };
+    // The store rejects a snapshot with an unknown time zone, but the parser accepts any snapshot.
+    let zone =
+        NamedTimeZone::from_iana_name(&request.snapshot.family.zone).or_else(|_| NamedTimeZone::from_iana_name("UTC"));
+    let Ok(zone) = zone else { return interpret::empty() };
     let tokens = token::tokens(request.text);
-    let language = words::language(&tokens);
+    let language = lexicon::language(&tokens);
     let tokens = language.cut(tokens);
-    let week_start = match request.board.family.week_start {
+    let week_start = match request.snapshot.family.week_start {
         WeekStart::Monday => Weekday::Monday,
         WeekStart::Sunday => Weekday::Sunday,
         WeekStart::Saturday => Weekday::Saturday,
     };
-    let mut reader =
-        Reader { text: request.text, tokens, language, now: zone.wall(request.now), week_start, times: &times };
+    let mut reader = PhraseReader {
+        text: request.text,
+        tokens,
+        language,
+        now: zone.to_local(request.now),
+        week_start,
+        times: &times,
+    };
     let findings = reader.scan();
     let intent = intent::intent(&mut reader, &findings);
     let is_question = intent.wanted == crate::models::EventType::Query;
-    let names = names::names(&mut reader, request.board, request.speaker, is_question);
-    draft::understood(Reading {
+    let names = name_mentions::find_mentions(&mut reader, request.snapshot, request.user_id, is_question);
+    interpret::interpret(SentenceParse {
         request: *request,
-        picked: picked.and_then(|id| request.board.events.get(id)).cloned(),
+        picked: picked.and_then(|id| request.snapshot.events.get(id)).cloned(),
         zone,
         preferences: &preferences,
         reader,
@@ -289,37 +304,38 @@ pub(crate) fn parse_about(request: &Request<'_>, picked: Option<&str>) -> Unders
     })
 }
 
-/// What who speaks calls times of the day; who is named comes first, for `after school` is a matter of the child.
-fn times(request: &Request<'_>) -> BTreeMap<String, civil::Time> {
+/// Returns the named times of day, such as `after school`, of the speaker. Members named in the sentence take
+/// precedence, because such times belong to the child.
+fn times(request: &ParseInput<'_>) -> BTreeMap<String, civil::Time> {
     let mut times = preferences(request).times;
     let text = token::fold(request.text);
-    for member in request.board.members.values().filter(|member| text.contains(&token::fold(&member.name))) {
+    for member in request.snapshot.members.values().filter(|member| text.contains(&token::fold(&member.name))) {
         times.extend(member.preferences.times.clone());
     }
     times
 }
 
-fn preferences(request: &Request<'_>) -> Preferences {
-    request.board.members.get(request.speaker).map(|member| member.preferences.clone()).unwrap_or_default()
+fn preferences(request: &ParseInput<'_>) -> Preferences {
+    request.snapshot.members.get(request.user_id).map(|member| member.preferences.clone()).unwrap_or_default()
 }
 
-/// A sentence, read.
+/// A sentence after matching.
 #[derive(Debug)]
-struct Reading<'a> {
-    request: Request<'a>,
-    /// The event that is meant, where that is known.
+struct SentenceParse<'a> {
+    request: ParseInput<'a>,
+    /// The event selected by the user.
     picked: Option<Arc<Event>>,
-    zone: Zone,
+    zone: NamedTimeZone,
     preferences: &'a Preferences,
-    reader: Reader<'a>,
-    findings: Vec<Finding>,
+    reader: PhraseReader<'a>,
+    findings: Vec<PhraseMatch>,
     intent: Intent,
-    names: Names,
-    /// Who and what comes or leaves, in `add Dad to the game`, rather than tells which event is meant.
+    names: NameMentions,
+    /// Participants and resources to add or remove, as in `add Dad to the game`. They do not identify the event.
     edited: Vec<Mention>,
 }
 
-impl Reading<'_> {
+impl SentenceParse<'_> {
     fn now(&self) -> DateTime {
         self.reader.now
     }
@@ -328,7 +344,7 @@ impl Reading<'_> {
         self.now().date()
     }
 
-    fn wall(&self, hint: Option<Hint>) -> Wall<'_> {
-        Wall { now: self.now(), zone: &self.zone, preferences: self.preferences, hint }
+    fn wall(&self, hint: Option<DayHalfHint>) -> LocalClock<'_> {
+        LocalClock { now: self.now(), zone: &self.zone, preferences: self.preferences, hint }
     }
 }

@@ -1,29 +1,31 @@
-//! The family that comes inside of the binary: three people, a car and a kitchen, and a week as weeks are.
+//! Sample family embedded in the binary: three people, a car, a kitchen, and some weeks of typical events.
+
+pub mod full_year;
 
 use superstep::core::time::Time;
 
 use crate::calendar::{
-    Board, Calendar, Change, Event, Family, Flexibility, Member, Participant, Preferences, Priority, Recurrence,
-    Resource, Role, Span, Visibility, WeekStart,
+    Calendar, CalendarChange, CalendarSnapshot, Event, Family, Flexibility, Member, MemberRole, Participant,
+    Preferences, Priority, Recurrence, Resource, TimeRange, Visibility, WeekStart,
 };
 use crate::models::EventStatus;
 
-/// Where the family lives.
+/// Time zone of the family.
 pub const ZONE: &str = "America/New_York";
 
-/// The moment at which the sample is looked at: a Thursday, half past three in the afternoon.
+/// Current time of the sample: a Thursday, 15:30 local time.
 pub const NOW: &str = "2026-01-08T20:30:00Z";
 
-/// [`NOW`] as a time.
+/// Returns [`NOW`] as a time.
 #[must_use]
 pub fn now() -> Time {
     Time::parse(NOW).expect("it is written as a time")
 }
 
-/// The family with nothing on its calendar.
+/// Returns the family without events.
 #[must_use]
-pub fn plain() -> Board {
-    let mut board = Board::new(Family {
+pub fn empty_family() -> CalendarSnapshot {
+    let mut board = CalendarSnapshot::new(Family {
         id: "family".to_owned(),
         name: "The family".to_owned(),
         zone: ZONE.to_owned(),
@@ -31,14 +33,14 @@ pub fn plain() -> Board {
         always_ask: false,
     });
     let members = [
-        ("mom", "Mom", Role::Parent, &["Mum", "Mommy", "Mama", "Mami", "Mamá"][..]),
-        ("dad", "Dad", Role::Parent, &["Daddy", "Papa", "Papi", "Papá", "Vati"][..]),
-        ("emma", "Emma", Role::Child, &["Em"][..]),
+        ("mom", "Mom", MemberRole::Parent, &["Mum", "Mommy", "Mama", "Mami", "Mamá"][..]),
+        ("dad", "Dad", MemberRole::Parent, &["Daddy", "Papa", "Papi", "Papá", "Vati"][..]),
+        ("emma", "Emma", MemberRole::Child, &["Em"][..]),
     ];
     for (id, name, role, aliases) in members {
         let aliases = aliases.iter().map(ToString::to_string).collect();
         let (id, name) = (id.to_owned(), name.to_owned());
-        board.apply(Change::Member(Member {
+        board.apply(CalendarChange::Member(Member {
             id,
             name,
             aliases,
@@ -55,10 +57,10 @@ pub fn plain() -> Board {
         let aliases = aliases.iter().map(ToString::to_string).collect();
         let (id, name, kind) = (id.to_owned(), name.to_owned(), kind.to_owned());
         let attributes = std::collections::BTreeMap::new();
-        board.apply(Change::Resource(Resource { id, name, aliases, kind, capacity, attributes }));
+        board.apply(CalendarChange::Resource(Resource { id, name, aliases, kind, capacity, attributes }));
     }
     let calendar = ("family", "Family");
-    board.apply(Change::Calendar(Calendar {
+    board.apply(CalendarChange::Calendar(Calendar {
         id: calendar.0.to_owned(),
         name: calendar.1.to_owned(),
         owner: None,
@@ -67,12 +69,12 @@ pub fn plain() -> Board {
     board
 }
 
-/// One line of the sample: id, title, from, until, who, with what, how often.
-type Line = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
+/// A sample event: id, title, start, end, participants, resources, recurrence rule.
+type SampleEvent = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
 
 const WORKDAYS: &str = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR";
 
-const EVENTS: [Line; 21] = [
+const EVENTS: [SampleEvent; 21] = [
     ("school", "School", "2026-01-05T08:30", "2026-01-05T15:00", "emma", "", WORKDAYS),
     ("work-mom", "Work", "2026-01-05T09:00", "2026-01-05T17:00", "mom", "", WORKDAYS),
     ("work-dad", "Work", "2026-01-05T09:00", "2026-01-05T17:30", "dad", "", WORKDAYS),
@@ -104,34 +106,34 @@ const EVENTS: [Line; 21] = [
     ("science-fair", "Science fair", "2026-01-22T09:00", "2026-01-22T12:00", "emma", "", ""),
 ];
 
-/// The family with some weeks of events.
+/// Returns the family with some weeks of events.
 #[must_use]
-pub fn family() -> Board {
-    let mut board = plain();
+pub fn family() -> CalendarSnapshot {
+    let mut board = empty_family();
     for line in &EVENTS {
-        board.apply(Change::Event(Box::new(event(*line))));
+        board.apply(CalendarChange::Event(Box::new(event(*line))));
     }
     board
 }
 
-fn event((id, title, start, end, people, resources, rule): Line) -> Event {
+fn event((id, title, start, end, people, resources, rule): SampleEvent) -> Event {
     let time = |text: &str| Time::parse_event(text, ZONE).expect("every line has two times");
     let created = Time::parse("2026-01-02T12:00:00Z").expect("it is written as a time");
     let (start, end) = (time(start), time(end));
     let participant = |member: &str| Participant { member: member.to_owned(), is_required: true };
-    let recurrence = Recurrence { rule: rule.to_owned(), left_out: Vec::new(), added: Vec::new() };
+    let recurrence = Recurrence { rule: rule.to_owned(), exdates: Vec::new(), rdates: Vec::new() };
     Event {
         id: id.to_owned(),
         uid: format!("{id}@sample"),
         calendar: "family".to_owned(),
         title: title.to_owned(),
-        span: Span { start, end },
+        span: TimeRange { start, end },
         zone: ZONE.to_owned(),
         is_all_day: false,
         participants: people.split_whitespace().map(participant).collect(),
         resources: resources.split_whitespace().map(ToOwned::to_owned).collect(),
         recurrence: (!rule.is_empty()).then_some(recurrence),
-        exception_of: None,
+        recurrence_override: None,
         priority: if matches!(id, "dentist" | "doctor") { Priority::High } else { Priority::Medium },
         flexibility: Flexibility::Preferred,
         status: EventStatus::Confirmed,
@@ -139,7 +141,7 @@ fn event((id, title, start, end, people, resources, rule): Line) -> Event {
         sequence: 0,
         location: String::new(),
         notes: String::new(),
-        extra: Vec::new(),
+        preserved_properties: Vec::new(),
         created_at: created,
         updated_at: created,
     }

@@ -1,84 +1,86 @@
-//! The state of a conversation: its fields and how they fold.
+//! State of a conversation: its fields and their reducers.
 //!
-//! Nodes return only what they change. What two of them may write at once is appended or merged; how steps, statuses and
-//! agents are called is in `state/names`.
+//! Nodes return partial updates. Fields that several nodes write have reducers that append or merge. The enums of
+//! the state are in `state/names`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use superstep::core::time::Time;
-use superstep::{Messages, State};
+use superstep::{GraphState, Messages};
 
-mod names;
+mod enums;
+pub(crate) mod request_state;
 
-pub use names::{Agent, Step, WorkflowStatus};
+pub use enums::{AgentName, WorkflowStatus, WorkflowStep};
 
 use crate::models::{
     AgentOutput, ConflictDetectionData, ErrorInfo, NlParserData, ProposedEvent, ProposedResolution, TimeSlot,
     ValidationResult,
 };
 
-/// A conversation about the calendar: one request after the other, of which the last one is being worked on.
-#[derive(State, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// State of a conversation about the calendar: a sequence of requests, of which the last one is being processed.
+#[derive(GraphState, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[state(name = "scheduler", version = 1)]
 #[serde(deny_unknown_fields)]
-pub struct Scheduler {
-    /// What is asked for, in plain words.
+pub struct FamilySchedulerState {
+    /// Text of the current request.
     pub user_input: String,
-    /// Who asks.
+    /// Id of the member who made the request.
     pub user_id: String,
-    /// The conversation, which is also the thread.
+    /// Id of the conversation, which is also the thread id.
     #[state(set_once)]
     pub conversation_id: String,
-    /// The step that was done last.
-    pub current_step: Step,
-    /// How the request stands.
-    #[reduce(with = guard_status)]
+    /// Last completed step.
+    pub current_step: WorkflowStep,
+    /// Status of the request.
+    #[reduce(with = workflow_status_reducer)]
     pub workflow_status: WorkflowStatus,
-    /// What comes next.
-    #[state(default = Some(Agent::NlParser.name().to_owned()))]
+    /// Name of the next agent.
+    #[state(default = Some(AgentName::NlParser.name().to_owned()))]
     pub next_action: Option<String>,
-    /// What was said.
+    /// Messages of the conversation.
     #[reduce(messages)]
     pub messages: Messages,
-    /// What the agents found, by their names.
+    /// Outputs of the agents by agent name.
     #[reduce(merge)]
     pub agent_outputs: BTreeMap<String, AgentOutput>,
-    /// The event on its way onto the calendar.
+    /// Event that the request plans.
     pub proposed_event: Option<ProposedEvent>,
-    /// What the steps found, in their order.
+    /// Results of the validation steps, in order.
     #[reduce(append)]
     pub validation_results: Vec<ValidationResult>,
-    /// What the sentence says.
+    /// Parsed request.
     pub parsed_event_data: Option<NlParserData>,
-    /// The time that was chosen.
+    /// Chosen time slot.
     pub selected_time_slot: Option<TimeSlot>,
-    /// What stands in the way.
+    /// Detected conflicts.
     pub detected_conflicts: Option<ConflictDetectionData>,
-    /// The way out that was chosen.
+    /// Chosen resolution.
     pub selected_resolution: Option<ProposedResolution>,
-    /// What went wrong.
+    /// Errors of the conversation.
     #[reduce(append)]
     pub errors: Vec<ErrorInfo>,
-    /// How often the step was tried again.
+    /// Number of retries of the current step.
     pub retry_count: u32,
-    /// When the conversation began.
-    #[reduce(with = keep_first)]
+    /// Time of the first request.
+    #[reduce(with = created_at_reducer)]
     pub created_at: Option<Time>,
-    /// When something last changed.
+    /// Time of the last update.
     #[reduce(max)]
     pub updated_at: Option<Time>,
-    /// Who did what when.
+    /// Audit log of agent outputs and workflow transitions.
     #[reduce(append)]
     pub audit_log: Vec<Map<String, Value>>,
-    /// What nodes note for themselves in one request.
+    /// Intermediate results that nodes exchange within one request.
     #[reduce(merge)]
     pub notes: BTreeMap<String, Value>,
 }
 
-/// The last status stays, except that a failure is not painted over: only a new request begins anew.
-fn guard_status(current: &mut WorkflowStatus, next: WorkflowStatus) -> Result<(), String> {
+/// Reducer that replaces the status, but rejects a change from failed to completed or waiting, and from completed
+/// to failed or waiting. A new request overwrites the status.
+fn workflow_status_reducer(current: &mut WorkflowStatus, next: WorkflowStatus) -> Result<(), String> {
     use WorkflowStatus::{AwaitingUser, Completed, Failed};
     if matches!((*current, next), (Failed, Completed | AwaitingUser) | (Completed, Failed | AwaitingUser)) {
         return Err(format!("a request that is `{}` does not become `{}`", current.name(), next.name()));
@@ -87,7 +89,8 @@ fn guard_status(current: &mut WorkflowStatus, next: WorkflowStatus) -> Result<()
     Ok(())
 }
 
-/// The first time stays: every request says when it is, and the conversation began with the first one.
-fn keep_first(current: &mut Option<Time>, next: Option<Time>) {
+/// Reducer that keeps the first value: every request carries its time, and the conversation started with the first
+/// one.
+fn created_at_reducer(current: &mut Option<Time>, next: Option<Time>) {
     *current = current.or(next);
 }

@@ -1,8 +1,9 @@
-//! Where families keep their calendars: a file, or a server that many processes share.
+//! Calendar store: a file, or a database server that many processes share.
 //!
-//! Everything is read as a [`Board`] and changed in one place, [`Calendars::change`]: one transaction in which the family is
-//! locked, so that what was checked is what is written. How a change becomes rows is in `plan`, what is done in a
-//! transaction in `flow`; both know no database. SQL is in `rows`, `read` and the files of the two databases.
+//! Everything is read as a [`CalendarSnapshot`] and changed by [`CalendarStore::change`]: one transaction that locks the family,
+//! so that the checked state is the written state. `plan` translates a change into rows and `flow` runs the
+//! transaction; both are independent of the database. SQL is in `rows`, `read` and the modules of the two
+//! databases.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,316 +13,323 @@ use std::time::Duration;
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
 use superstep::settings::Secret;
-use superstep::{Code, Error, Result, SystemClock};
+use superstep::{Error, ErrorCode, Result, SystemClock};
 use tokio::sync::OnceCell;
 
-use crate::audit::Entry;
-use crate::calendar::{Board, Change, Family};
+use crate::calendar::{CalendarChange, CalendarSnapshot, Family};
 use crate::models::Conflict;
+use crate::store::audit::AuditEntry;
 
-mod cell;
-mod flow;
+pub mod audit;
+mod expire_proposals;
+mod idempotent_change;
+mod integrity;
+mod location;
 mod migrations;
-mod once;
-mod place;
-mod plan;
 mod postgres;
-mod read;
-mod rows;
-mod sound;
+mod queries;
+mod sql_value;
 mod sqlite;
-mod stale;
+mod transaction;
 mod undo;
+mod upserts;
+mod write_plan;
 
-use cell::Statement;
-use flow::{Decide, Work, missing};
-pub use once::Once;
-use place::Database;
-pub use place::Place;
-use plan::Author;
-use read::Answers;
-pub use undo::Undone;
+pub use idempotent_change::IdempotentResult;
+use location::Database;
+pub use location::StoreLocation;
+use queries::ResultSets;
+use sql_value::Statement;
+use transaction::{ChangeJob, DecideFn, family_not_found};
+pub use undo::UndoOutcome;
+use write_plan::ChangeAuthor;
 
-/// Finds all conflicts among the confirmed events of a board, from a moment on.
-pub type Scan = fn(&Board, Time) -> Result<Vec<Conflict>>;
+/// Function that finds all conflicts among the confirmed events of a calendar, from a point in time on.
+pub type ConflictScanner = fn(&CalendarSnapshot, Time) -> Result<Vec<Conflict>>;
 
-/// How calendars are opened; see [`Calendars::options`].
+/// Options for opening a calendar store; see [`CalendarStore::options`].
 #[derive(Clone)]
 #[must_use]
-pub struct Options {
-    patience: Duration,
+pub struct StoreOptions {
+    timeout: Duration,
     clock: Arc<dyn Clock>,
-    scan: Option<Scan>,
+    scan: Option<ConflictScanner>,
     schema: String,
-    first: Option<Arc<Board>>,
+    first: Option<Arc<CalendarSnapshot>>,
 }
 
-impl Default for Options {
+impl Default for StoreOptions {
     fn default() -> Self {
         let schema = "superstep_scheduler".to_owned();
-        Self { patience: Duration::from_secs(5), clock: Arc::new(SystemClock), scan: None, schema, first: None }
+        Self { timeout: Duration::from_secs(5), clock: Arc::new(SystemClock), scan: None, schema, first: None }
     }
 }
 
-impl Options {
-    /// How long a database that is locked or away is waited for before a call fails. 5 seconds unless told.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+impl StoreOptions {
+    /// Sets the longest wait for a locked or unreachable database before a call fails. Default: 5 seconds.
+    pub fn timeout(mut self, patience: Duration) -> Self {
+        self.timeout = patience;
         self
     }
 
-    /// Where the times of the audit come from: the system unless told.
+    /// Sets the clock of the audit log. Default: the system clock.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Looks for conflicts with every change of members, things, rules and events, and records them with it; a change that
-    /// brings [`Change::Conflicts`] has looked itself. Nobody looks unless told.
-    pub fn scan(mut self, scan: Scan) -> Self {
+    /// Sets the conflict scan that runs with every change of members, resources, constraints and events; its result
+    /// is written in the same transaction. A change that contains [`CalendarChange::Conflicts`] is not scanned. Default: no
+    /// scan.
+    pub fn scan(mut self, scan: ConflictScanner) -> Self {
         self.scan = Some(scan);
         self
     }
 
-    /// The schema that the tables are in on PostgreSQL, made when it is missing. `superstep_scheduler` unless told.
+    /// Sets the PostgreSQL schema of the tables, which is created if it is missing. Default: `superstep_scheduler`.
     pub fn schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = schema.into();
         self
     }
 
-    /// A family that is made when the calendars are opened, with all that is on its board, where there is none of its id.
-    pub fn family(mut self, family: impl Into<Arc<Board>>) -> Self {
+    /// Sets a family that is created with all of its calendar when the store is opened, unless a family with its id
+    /// exists.
+    pub fn family(mut self, family: impl Into<Arc<CalendarSnapshot>>) -> Self {
         self.first = Some(family.into());
         self
     }
 
-    /// Calendars that are opened when somebody first needs them; until then nothing is read or made. What cannot be opened
-    /// is tried again by whoever comes next.
+    /// Creates a store that opens its database on first use; until then nothing is read or created. A failed
+    /// opening is retried by the next call.
     #[must_use]
-    pub fn open_later(self, place: Place) -> Calendars {
+    pub fn open_lazy(self, place: StoreLocation) -> CalendarStore {
         let (database, boards) = (OnceCell::new(), Mutex::default());
-        Calendars(Arc::new(Inner { place, database, boards, options: self }), Hand::Writes)
+        CalendarStore(Arc::new(Inner { place, database, boards, options: self }), AccessMode::ReadWrite)
     }
 
-    /// Opens a file, and makes it where it is missing.
+    /// Opens an SQLite file, and creates it if it is missing.
     ///
     /// # Errors
-    /// When it cannot be opened or written, and when it is of a newer version or of another program.
-    pub async fn open_sqlite(self, path: impl AsRef<Path>) -> Result<Calendars> {
-        self.open(Place::Sqlite(path.as_ref().to_owned())).await
+    /// Returns an error if the file cannot be opened or written, or belongs to a newer version or another program.
+    pub async fn open_sqlite(self, path: impl AsRef<Path>) -> Result<CalendarStore> {
+        self.open(StoreLocation::Sqlite(path.as_ref().to_owned())).await
     }
 
-    /// Opens calendars that are gone with the last clone of them.
+    /// Opens an in-memory store, which is dropped with its last clone.
     ///
     /// # Errors
-    /// When there is no memory.
-    pub async fn open_sqlite_in_memory(self) -> Result<Calendars> {
-        self.open(Place::Memory).await
+    /// Returns an error if the in-memory database cannot be opened.
+    pub async fn open_sqlite_in_memory(self) -> Result<CalendarStore> {
+        self.open(StoreLocation::Memory).await
     }
 
-    /// Connects to a PostgreSQL server, with an address as checkpoints have it. To be used on this runtime only.
+    /// Connects to a PostgreSQL server, with a URL as for the checkpointer. The store can be used on the current
+    /// tokio runtime only.
     ///
     /// # Errors
-    /// When the address cannot be read, the server cannot be reached or refuses the user, and when the tables are of a
-    /// newer version or of another program.
-    pub async fn open_postgres(self, url: &str) -> Result<Calendars> {
-        self.open(Place::Postgres(Secret::new(url))).await
+    /// Returns an error if the URL is invalid, the server cannot be reached or rejects the user, or the tables
+    /// belong to a newer version or another program.
+    pub async fn open_postgres(self, url: &str) -> Result<CalendarStore> {
+        self.open(StoreLocation::Postgres(Secret::new(url))).await
     }
 
-    async fn open(self, place: Place) -> Result<Calendars> {
-        let calendars = self.open_later(place);
+    async fn open(self, place: StoreLocation) -> Result<CalendarStore> {
+        let calendars = self.open_lazy(place);
         calendars.database().await?;
         Ok(calendars)
     }
 }
 
-/// The calendars of all families. Clones are one and the same.
+/// A store with the calendars of all families. Clones share the database and the cache.
 #[derive(Clone)]
-pub struct Calendars(Arc<Inner>, Hand);
+pub struct CalendarStore(Arc<Inner>, AccessMode);
 
-/// What somebody who has calendars may do with them.
+/// Access mode of a store handle.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hand {
-    Writes,
-    Looks,
+enum AccessMode {
+    ReadWrite,
+    ReadOnly,
 }
 
 struct Inner {
-    place: Place,
-    /// Once somebody needed it.
+    place: StoreLocation,
+    /// The database, after first use.
     database: OnceCell<Database>,
-    /// The newest board of each family that was seen here.
-    boards: Mutex<BTreeMap<String, Arc<Board>>>,
-    options: Options,
+    /// Cached calendar snapshot of each family.
+    boards: Mutex<BTreeMap<String, Arc<CalendarSnapshot>>>,
+    options: StoreOptions,
 }
 
-/// What a change has done.
+/// Result of a change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Changed {
-    /// The calendar after it.
-    pub board: Arc<Board>,
-    /// What was written; nothing when all was so already.
-    pub changes: Vec<Change>,
+pub struct ChangeResult {
+    /// Calendar snapshot after the change.
+    pub board: Arc<CalendarSnapshot>,
+    /// Written changes; empty if the calendar was already in this state.
+    pub changes: Vec<CalendarChange>,
 }
 
-impl Calendars {
-    /// Opens calendars in another way than the usual.
-    pub fn options() -> Options {
-        Options::default()
+impl CalendarStore {
+    /// Returns options to open a store with other than the default settings.
+    pub fn options() -> StoreOptions {
+        StoreOptions::default()
     }
 
-    /// Opens a file, and makes it where it is missing.
+    /// Opens an SQLite file, and creates it if it is missing.
     ///
     /// # Errors
-    /// As [`Options::open_sqlite`].
+    /// As [`StoreOptions::open_sqlite`].
     pub async fn open_sqlite(path: impl AsRef<Path>) -> Result<Self> {
-        Options::default().open_sqlite(path).await
+        StoreOptions::default().open_sqlite(path).await
     }
 
-    /// Opens calendars that are gone with the last clone of them.
+    /// Opens an in-memory store, which is dropped with its last clone.
     ///
     /// # Errors
-    /// As [`Options::open_sqlite_in_memory`].
+    /// As [`StoreOptions::open_sqlite_in_memory`].
     pub async fn open_sqlite_in_memory() -> Result<Self> {
-        Options::default().open_sqlite_in_memory().await
+        StoreOptions::default().open_sqlite_in_memory().await
     }
 
     /// Connects to a PostgreSQL server.
     ///
     /// # Errors
-    /// As [`Options::open_postgres`].
+    /// As [`StoreOptions::open_postgres`].
     pub async fn open_postgres(url: &str) -> Result<Self> {
-        Options::default().open_postgres(url).await
+        StoreOptions::default().open_postgres(url).await
     }
 
-    /// The same calendars for somebody who only looks: every change is refused with `PolicyRefused`.
+    /// Returns a read-only handle of the same store: every change fails with `PolicyRefused`.
     #[must_use]
-    pub fn looking(&self) -> Self {
-        Self(self.0.clone(), Hand::Looks)
+    pub fn read_only(&self) -> Self {
+        Self(self.0.clone(), AccessMode::ReadOnly)
     }
 
-    /// All families, by id.
+    /// Lists all families, ordered by id.
     ///
     /// # Errors
-    /// `StoreUnavailable` when the database is locked or gone for longer than [`Options::patience`].
+    /// `StoreUnavailable` if the database is locked or unreachable for longer than [`StoreOptions::timeout`].
     pub async fn families(&self) -> Result<Vec<Family>> {
-        read::to_families(self.look(vec![read::families()]).await?)
+        queries::to_families(self.query(vec![queries::families()]).await?)
     }
 
-    /// Makes a family, together with what it has from the start.
+    /// Creates a family with initial records.
     ///
     /// # Errors
-    /// `InputInvalid` when there is a family of this id; else as [`Calendars::change`].
-    pub async fn create_family(&self, who: &str, family: Family, first: Vec<Change>) -> Result<Changed> {
+    /// `InputInvalid` if a family with this id exists; otherwise as [`CalendarStore::change`].
+    pub async fn create_family(&self, who: &str, family: Family, first: Vec<CalendarChange>) -> Result<ChangeResult> {
         self.run(self.creation(who, family, first)?).await
     }
 
-    fn creation(&self, who: &str, family: Family, first: Vec<Change>) -> Result<Work> {
+    fn creation(&self, who: &str, family: Family, first: Vec<CalendarChange>) -> Result<ChangeJob> {
         let (id, creation) = (family.id.clone(), Some(family.clone()));
-        let decide = move |board: &Board, _: &[Entry]| {
+        let decide = move |board: &CalendarSnapshot, _: &[AuditEntry]| {
             if board.revision > 0 {
                 let message = format!("there is a family `{}` already", board.family.id);
-                return Err(Error::new(Code::InputInvalid, message));
+                return Err(Error::new(ErrorCode::InputInvalid, message));
             }
-            let changes: Vec<Change> = std::iter::once(Change::Family(family)).chain(first).collect();
+            let changes: Vec<CalendarChange> = std::iter::once(CalendarChange::Family(family)).chain(first).collect();
             Ok(changes.into())
         };
         let work = self.work(&id, (who, "create_family"), Box::new(decide))?;
-        Ok(Work { creation, ..work })
+        Ok(ChangeJob { creation, ..work })
     }
 
-    /// The calendar of a family as it is now. While nothing changes, only its revision is read.
+    /// Reads the current calendar snapshot of a family. If the cached snapshot is current, only the revision is
+    /// read.
     ///
     /// # Errors
-    /// `NotFound` when there is no such family, `StoreUnavailable` when the database is locked or gone for longer than
-    /// [`Options::patience`].
-    pub async fn board(&self, family: &str) -> Result<Arc<Board>> {
-        let revision = read::to_revision(self.look(vec![read::revision(family)]).await?)?;
-        let revision = revision.ok_or_else(|| missing(family))?;
+    /// `NotFound` if there is no such family; `StoreUnavailable` if the database is locked or unreachable for
+    /// longer than [`StoreOptions::timeout`].
+    pub async fn snapshot(&self, family: &str) -> Result<Arc<CalendarSnapshot>> {
+        let revision = queries::to_revision(self.query(vec![queries::revision(family)]).await?)?;
+        let revision = revision.ok_or_else(|| family_not_found(family))?;
         if let Some(board) = self.boards().get(family).filter(|board| board.revision == revision) {
             return Ok(board.clone());
         }
-        let board = read::to_board(self.look(read::board(family)).await?)?;
-        let board = Arc::new(board.ok_or_else(|| missing(family))?);
-        self.keep(&board);
+        let board = queries::to_board(self.query(queries::select_snapshot(family)).await?)?;
+        let board = Arc::new(board.ok_or_else(|| family_not_found(family))?);
+        self.cache_snapshot(&board);
         Ok(board)
     }
 
-    /// Changes the calendar of a family: `decide` sees it as it is while nobody else can change it, and says what is
-    /// changed. All of it is written, with who did it and what it was before, or nothing.
+    /// Changes the calendar of a family in one transaction. `decide` receives the calendar while the family is
+    /// locked, and returns the changes. Either all of them are written, with an audit entry, or none.
     ///
     /// # Errors
-    /// What `decide` refuses with; `NotFound` when there is no such family; `TypeMismatch` when an event names what is not
-    /// there; `StoreUnavailable` when the database is locked or gone for longer than [`Options::patience`].
+    /// The error of `decide`; `NotFound` if there is no such family; `TypeMismatch` if an event references a
+    /// missing record; `StoreUnavailable` if the database is locked or unreachable for longer than
+    /// [`StoreOptions::timeout`].
     ///
     /// # Cancel safety
-    /// Dropped, it is written whole or not at all.
+    /// If the future is dropped, the changes are written completely or not at all.
     pub async fn change(
         &self,
         family: &str,
         who: &str,
         action: &str,
-        decide: impl FnOnce(&Board) -> Result<Vec<Change>> + Send + 'static,
-    ) -> Result<Changed> {
-        let decide = Box::new(move |board: &Board, _: &[Entry]| decide(board).map(Into::into));
+        decide: impl FnOnce(&CalendarSnapshot) -> Result<Vec<CalendarChange>> + Send + 'static,
+    ) -> Result<ChangeResult> {
+        let decide = Box::new(move |board: &CalendarSnapshot, _: &[AuditEntry]| decide(board).map(Into::into));
         self.run(self.work(family, (who, action), decide)?).await
     }
 
-    /// What was changed last, the newest first.
+    /// Returns the last audit entries, newest first.
     ///
     /// # Errors
-    /// `NotFound` when there is no such family, `StoreUnavailable` as for [`Calendars::board`].
-    pub async fn audit(&self, family: &str, limit: u32) -> Result<Vec<Entry>> {
-        let mut answers = self.look(vec![read::revision(family), read::entries(family, limit)]).await?;
+    /// `NotFound` if there is no such family; `StoreUnavailable` as for [`CalendarStore::snapshot`].
+    pub async fn audit(&self, family: &str, limit: u32) -> Result<Vec<AuditEntry>> {
+        let mut answers = self.query(vec![queries::revision(family), queries::entries(family, limit)]).await?;
         let entries = answers.split_off(1);
-        read::to_revision(answers)?.ok_or_else(|| missing(family))?;
-        read::to_entries(entries)
+        queries::to_revision(answers)?.ok_or_else(|| family_not_found(family))?;
+        queries::to_entries(entries)
     }
 
-    /// A change that nobody has begun.
-    fn work(&self, family: &str, (who, action): (&str, &str), decide: Decide) -> Result<Work> {
-        let author = Author { who: who.to_owned(), action: action.to_owned(), at: self.now()?, task: None };
-        Ok(Work {
+    /// Returns a change job that has not started.
+    fn work(&self, family: &str, (who, action): (&str, &str), decide: DecideFn) -> Result<ChangeJob> {
+        let author = ChangeAuthor { who: who.to_owned(), action: action.to_owned(), at: self.now()?, task: None };
+        Ok(ChangeJob {
             family: family.to_owned(),
             creation: None,
             author,
             since: None,
             scan: self.0.options.scan,
-            known: self.boards().get(family).cloned(),
+            last_seen_snapshot: self.boards().get(family).cloned(),
             decide: Some(decide),
             decided: None,
             planned: None,
         })
     }
 
-    async fn run(&self, work: Work) -> Result<Changed> {
-        if self.1 == Hand::Looks {
-            return Err(Error::new(Code::PolicyRefused, "a question changes nothing on the calendar"));
+    async fn run(&self, work: ChangeJob) -> Result<ChangeResult> {
+        if self.1 == AccessMode::ReadOnly {
+            return Err(Error::new(ErrorCode::PolicyRefused, "a question changes nothing on the calendar"));
         }
         let changed = self.database().await?.change(work).await?;
-        self.keep(&changed.board);
+        self.cache_snapshot(&changed.board);
         Ok(changed)
     }
 
-    async fn look(&self, statements: Vec<Statement>) -> Result<Answers> {
-        self.database().await?.look(statements).await
+    async fn query(&self, statements: Vec<Statement>) -> Result<ResultSets> {
+        self.database().await?.query(statements).await
     }
 
     async fn database(&self) -> Result<&Database> {
         self.0.database.get_or_try_init(|| Box::pin(self.opened())).await
     }
 
-    /// Opens the database, with the family that is to be there from the start.
+    /// Opens the database, and creates the initial family if it is missing.
     async fn opened(&self) -> Result<Database> {
         let Inner { place, options, .. } = &*self.0;
         let database = Database::open(place, options).await?;
         let Some(first) = &options.first else { return Ok(database) };
-        let is_there = read::to_revision(database.look(vec![read::revision(&first.family.id)]).await?)?.is_some();
+        let is_there =
+            queries::to_revision(database.query(vec![queries::revision(&first.family.id)]).await?)?.is_some();
         if !is_there {
             let work = self.creation("superstep", (*first.family).clone(), first.to_changes())?;
             match database.change(work).await {
-                // Another process was quicker.
-                Err(error) if error.code() == Code::InputInvalid => {}
+                // Another process has created the family.
+                Err(error) if error.code() == ErrorCode::InputInvalid => {}
                 made => drop(made?),
             }
         }
@@ -332,24 +340,24 @@ impl Calendars {
         Time::from_unix_micros(self.0.options.clock.now()).map_err(|fault| Error::internal(fault.to_string()))
     }
 
-    fn boards(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Board>>> {
+    fn boards(&self) -> MutexGuard<'_, BTreeMap<String, Arc<CalendarSnapshot>>> {
         self.0.boards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers a board, also an older one: after a backup was put back that is how it is, and a board that is not the
-    /// newest is only read again.
-    fn keep(&self, board: &Arc<Board>) {
+    /// Caches a snapshot, even one that is older than the cached one: after a restore from a backup the older
+    /// revision is current, and an outdated snapshot is only read again.
+    fn cache_snapshot(&self, board: &Arc<CalendarSnapshot>) {
         self.boards().insert(board.family.id.clone(), board.clone());
     }
 }
 
-/// Without the password of a server.
-impl std::fmt::Debug for Calendars {
+/// Omits the location, because it can contain the password of a server.
+impl std::fmt::Debug for CalendarStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let place = match &self.0.place {
-            Place::Memory | Place::Sqlite(_) => "Sqlite",
-            Place::Postgres(_) => "Postgres",
+            StoreLocation::Memory | StoreLocation::Sqlite(_) => "Sqlite",
+            StoreLocation::Postgres(_) => "Postgres",
         };
-        f.debug_tuple("Calendars").field(&format_args!("{place}")).finish()
+        f.debug_tuple("CalendarStore").field(&format_args!("{place}")).finish()
     }
 }

@@ -1,8 +1,8 @@
-//! The suggestions agent as an application of the server: its graph, its routes, its page, and who may decide.
+//! The suggestions agent as an application of the server: graph, routes, page and model selection.
 //!
-//! Nothing is opened before somebody asks: a program that has this application among others makes no files for it.
+//! Sources are opened by the first request, so a program that only registers this application creates no files.
 
-mod open;
+mod open_sources;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,42 +10,42 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep::core::port::Clock;
-use superstep::model::{ModelInfo, ModelKind, SharedModel};
+use superstep::models::{ModelInfo, ModelKind, SharedModel};
 use superstep::settings::Secret;
-use superstep::{Code, Compiled, Error, Result, SystemClock};
-use superstep_server::{App, Limit, Models, Order, Problem, served};
+use superstep::{CompiledGraph, Error, ErrorCode, Result, SystemClock};
+use superstep_server::{App, ModelRegistry, Problem, RateLimit, RunRequest, serve_graph};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::OnceCell;
 
-use crate::context::Context;
-use crate::direct;
-use crate::graph::{MAX_TOOL_ROUNDS, graph};
-use crate::http::{plain, routes};
+use crate::context::SuggestionsContext;
+use crate::direct_search;
+use crate::graph::{MAX_TOOL_ROUNDS, create_suggestions_graph};
+use crate::http::{render_noscript, routes};
 use crate::planner::{self, planner};
-use crate::sources::{M365, Sources};
-use crate::state::Suggestions;
+use crate::sources::{M365Settings, Sources};
+use crate::state::AgentState;
 
-/// Where the sample and the posts are kept unless told.
+/// Default folder of the unpacked sample and of the database of posts.
 pub const HOME: &str = ".superstep/suggestions";
 
-/// What the application runs with.
+/// Settings of the application.
 #[derive(Clone)]
 pub struct Settings {
-    /// A folder with `docs`, `issues`, `m365` and `words.txt`, or with documents alone; the sample when there is none.
+    /// Folder with `docs`, `issues`, `m365` and `words.txt`, or with documents alone. Default: the built-in sample.
     pub folder: Option<PathBuf>,
-    /// Where the sample is unpacked.
-    pub home: PathBuf,
-    /// The database of posts; without one they live as long as the process.
+    /// Folder into which the sample is unpacked. Default: [`HOME`].
+    pub data_dir: PathBuf,
+    /// Path of the SQLite database of posts. If `None`, posts live in memory as long as the process.
     pub posts: Option<PathBuf>,
-    /// Where Microsoft 365 is searched; in the folder unless told.
-    pub m365: Option<M365>,
-    /// What Microsoft Graph is asked with in the name of those who bring no token of their own.
+    /// Backend of the Microsoft 365 search. Default: the subfolder `m365` of `folder`.
+    pub m365: Option<M365Settings>,
+    /// Microsoft Graph access token for requests that bring no token of their own.
     pub token: Option<Secret>,
-    /// How often the model is asked at most.
+    /// Maximum number of model calls per run.
     pub max_tool_rounds: u32,
-    /// How many searches for suggestions an address may begin.
-    pub limit: Limit,
-    /// What time it is, for posts that expire.
+    /// Rate limit per client address, applied to each kind of request separately.
+    pub limit: RateLimit,
+    /// Clock that decides when posts expire.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -53,107 +53,109 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             folder: None,
-            home: HOME.into(),
+            data_dir: HOME.into(),
             posts: Some(Path::new(HOME).join("posts.db")),
             m365: None,
             token: None,
             max_tool_rounds: MAX_TOOL_ROUNDS,
-            limit: Limit { most: 600, within: Duration::from_secs(3600), at_once: 4 },
+            limit: RateLimit { max_requests: 600, window: Duration::from_secs(3600), max_concurrent: 4 },
             clock: Arc::new(SystemClock),
         }
     }
 }
 
 impl Settings {
-    /// Opens what is searched. The sample is unpacked where no folder is named, and its posts are fresh.
+    /// Opens the sources. If no folder is set, unpacks the sample and replaces its expired posts.
     ///
     /// # Errors
-    /// When a folder cannot be read, or the database of posts cannot be opened.
+    /// Returns an error if a folder cannot be read or the database of posts cannot be opened.
     pub async fn open(&self) -> Result<Sources> {
-        open::open(self).await
+        open_sources::open(self).await
     }
 }
 
-/// The suggestions agent, for a server.
+/// Creates the suggestions application for a server.
 ///
 /// # Errors
-/// When the folder is none, or the rounds are not allowed.
-pub fn app(settings: Settings, models: Models) -> Result<App> {
+/// Returns an error if the configured folder is not a directory or `max_tool_rounds` is out of range.
+pub fn app(settings: Settings, models: ModelRegistry) -> Result<App> {
     if let Some(folder) = settings.folder.as_deref().filter(|folder| !folder.is_dir()) {
         let fact = format!("`{}`, where suggestions are looked for, is no folder", folder.display());
-        return Err(Error::new(Code::ConfigInvalid, fact).help("name a folder with `docs`, `issues` or `m365` in it"));
+        return Err(
+            Error::new(ErrorCode::ConfigInvalid, fact).with_help("name a folder with `docs`, `issues` or `m365` in it")
+        );
     }
-    let graph = graph(settings.max_tool_rounds)?;
-    let platform = Platform(Arc::new(Inner { settings, models, graph: graph.clone(), opened: OnceCell::new() }));
+    let graph = create_suggestions_graph(settings.max_tool_rounds)?;
+    let platform = AppState(Arc::new(Inner { settings, models, graph: graph.clone(), opened: OnceCell::new() }));
     let (contexts, posts) = (platform.clone(), platform.clone());
-    let graph = served(graph, move |order| contexts.context_of(order));
+    let graph = serve_graph(graph, move |order| contexts.context_from_request(order));
     let app = App::new("suggestions", "Suggestions").graph(graph).routes(routes(platform)).page("suggestions.html");
-    Ok(app.without_script(move |_, id| {
+    Ok(app.html_fallback(move |_, id| {
         let posts = posts.clone();
-        async move { plain(&posts, &id).await }
+        async move { render_noscript(&posts, &id).await }
     }))
 }
 
-/// What all searches have in common.
+/// Shared state of all routes and runs of the application.
 #[derive(Clone)]
-pub(crate) struct Platform(Arc<Inner>);
+pub(crate) struct AppState(Arc<Inner>);
 
 struct Inner {
     settings: Settings,
-    models: Models,
-    graph: Compiled<Suggestions, Context>,
+    models: ModelRegistry,
+    graph: CompiledGraph<AgentState, SuggestionsContext>,
     opened: OnceCell<Sources>,
 }
 
-/// In whose name something is asked, and who decides.
+/// Options of one search: model, Microsoft Graph token and language of the user.
 #[derive(Default)]
-pub(crate) struct Terms {
+pub(crate) struct SearchOptions {
     pub(crate) model: Option<String>,
     pub(crate) token: Option<Secret>,
     pub(crate) locale: Option<String>,
 }
 
-/// The keyword planner, as requests name it.
+/// Names by which requests select the keyword planner.
 const LOCAL: [&str; 2] = ["local", "local/rules"];
-/// Nobody decides: the words of the post are searched for.
+/// Names by which requests select the search without a model, which uses the text of the post as the query.
 const DIRECT: [&str; 2] = ["direct", "local/direct"];
 
-impl Platform {
-    /// What is searched; opened when somebody asks first, and again after a failure.
+impl AppState {
+    /// Returns the sources. The first call opens them; after a failure the next call tries again.
     pub(crate) async fn sources(&self) -> Result<&Sources> {
-        self.0.opened.get_or_try_init(|| open::open(&self.0.settings)).await
+        self.0.opened.get_or_try_init(|| open_sources::open(&self.0.settings)).await
     }
 
-    pub(crate) fn graph(&self) -> &Compiled<Suggestions, Context> {
+    pub(crate) fn graph(&self) -> &CompiledGraph<AgentState, SuggestionsContext> {
         &self.0.graph
     }
 
-    pub(crate) fn limit(&self) -> Limit {
+    pub(crate) fn limit(&self) -> RateLimit {
         self.0.settings.limit
     }
 
-    /// What a run for a post needs.
+    /// Builds the run context for a post.
     ///
     /// # Errors
-    /// When its model is not known or cannot be asked, or nothing can be searched.
-    pub(crate) async fn context(&self, post: &str, terms: Terms) -> Result<Context, Problem> {
+    /// Returns a problem if the model is unknown or not available, or if the sources cannot be opened.
+    pub(crate) async fn run_context(&self, post: &str, terms: SearchOptions) -> Result<SuggestionsContext, Problem> {
         let sources = self.sources().await?;
         let model = self.model(sources, terms.model.as_deref())?;
-        let mut context = Context::new(post);
-        context = self.token(terms.token).into_iter().fold(context, Context::access_token);
-        context = terms.locale.into_iter().fold(context, Context::locale);
-        // Rules have nothing to say that the templates of the tool do not.
+        let mut context = SuggestionsContext::new(post);
+        context = self.token(terms.token).into_iter().fold(context, SuggestionsContext::access_token);
+        context = terms.locale.into_iter().fold(context, SuggestionsContext::locale);
+        // The rule-based model adds nothing to the templates of the hint tool.
         let hints = model.clone().filter(|model| model.info().kind != ModelKind::Rules);
-        context = model.into_iter().fold(context, Context::model);
-        Ok(context.connected(sources.clone(), hints).await?)
+        context = model.into_iter().fold(context, SuggestionsContext::model);
+        Ok(context.connect_mcp(sources.clone(), hints).await?)
     }
 
-    /// What Microsoft Graph is asked with: what somebody brought, else what the server has.
+    /// Returns the Microsoft Graph token of the request, or else the token of the server.
     pub(crate) fn token(&self, brought: Option<Secret>) -> Option<Secret> {
         brought.or_else(|| self.0.settings.token.clone())
     }
 
-    /// Who decides; nobody for the direct way.
+    /// Resolves the name of a model. Returns `None` for the search without a model.
     fn model(&self, sources: &Sources, name: Option<&str>) -> Result<Option<SharedModel>, Problem> {
         match name {
             None => Ok(Some(planner(sources.clone()).into())),
@@ -163,26 +165,26 @@ impl Platform {
         }
     }
 
-    /// The context of a run that was ordered: its options may name `postId` and `model`.
-    fn context_of(&self, order: &Order) -> Result<Context, Problem> {
-        let text = |key: &str| order.options[key].as_str().map(str::to_owned);
-        let terms = Terms { model: text("model"), ..Terms::default() };
-        waited(self.context(&text("postId").unwrap_or_default(), terms))
+    /// Builds the context of a run request, whose options may contain `postId` and `model`.
+    fn context_from_request(&self, order: &RunRequest) -> Result<SuggestionsContext, Problem> {
+        let text = |key: &str| order.context[key].as_str().map(str::to_owned);
+        let terms = SearchOptions { model: text("model"), ..SearchOptions::default() };
+        block_on_context(self.run_context(&text("postId").unwrap_or_default(), terms))
     }
 
-    /// Whether sources can be searched, and what can be chosen.
-    pub(crate) async fn described(&self) -> Result<Value, Problem> {
+    /// Returns the models, sources and limits as JSON for the settings route.
+    pub(crate) async fn settings_json(&self) -> Result<Value, Problem> {
         let sources = self.sources().await?;
         let told = ["m365", "docs", "issues", "posts"].map(|name| {
-            let missing = sources.missing(name);
+            let missing = sources.not_configured_reason(name);
             (name.to_owned(), json!({ "configured": missing.is_none(), "reason": missing.map(|it| it.reason) }))
         });
-        let left_out = sources.left_out().await.map_err(|failed| Error::internal(failed.to_string()))?;
-        let Limit { most, within, at_once } = self.limit();
+        let left_out = sources.skipped_count().await.map_err(|failed| Error::internal(failed.to_string()))?;
+        let RateLimit { max_requests: most, window: within, max_concurrent: at_once } = self.limit();
         Ok(json!({
             "models": self.models(),
             "sources": Value::Object(told.into_iter().collect()),
-            // How many, not which: names of files are for whoever has the folder.
+            // Only the count: file names are visible only to users with access to the folder.
             "leftOut": left_out,
             "limits": { "searches": most, "withinSeconds": within.as_secs(), "atOnce": at_once },
             "maxToolRounds": self.0.settings.max_tool_rounds,
@@ -190,17 +192,17 @@ impl Platform {
     }
 
     fn models(&self) -> Vec<Value> {
-        let own = [(LOCAL[0], planner::LABEL), (DIRECT[0], direct::LABEL)];
+        let own = [(LOCAL[0], planner::LABEL), (DIRECT[0], direct_search::LABEL)];
         let own = own.map(|(name, label)| {
             json!({ "name": name, "kind": ModelKind::Rules, "label": label, "configured": true, "hint": null })
         });
-        let others = self.0.models.notes().into_iter().map(|note| match self.0.models.get(&note.name, &LOCAL[..1]) {
+        let others = self.0.models.summaries().into_iter().map(|note| match self.0.models.get(&note.name, &LOCAL[..1]) {
             Ok(model) => {
                 let (kind, label) = (model.info().kind, label(&model.info()));
                 json!({ "name": note.name, "kind": kind, "label": label, "configured": true, "hint": null })
             }
             Err(problem) => json!({
-                "name": note.name, "kind": null, "label": problem.detail(), "configured": false, "hint": problem.advice(),
+                "name": note.name, "kind": null, "label": problem.detail(), "configured": false, "hint": problem.hint(),
             }),
         });
         own.into_iter().chain(others).collect()
@@ -215,15 +217,16 @@ fn label(info: &ModelInfo) -> String {
     }
 }
 
-/// Waits for a context where nobody can be awaited: a run that was ordered begins at once.
-fn waited<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+/// Blocks on an asynchronous context from a synchronous callback: the server creates the context of a run
+/// synchronously.
+fn block_on_context<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
     match Handle::try_current() {
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
             tokio::task::block_in_place(|| handle.block_on(work))
         }
         _ => {
             let fact = "suggestions cannot be run by an order on a runtime of one thread";
-            Err(Problem::new(503, Code::ConfigInvalid, fact).hint("use the runtime of many threads"))
+            Err(Problem::new(503, ErrorCode::ConfigInvalid, fact).with_hint("use the runtime of many threads"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a run needs and nobody saves: the tools, the post it is for, who answers, and how long it may take.
+//! Run context, which is never persisted: MCP tools, id of the post, model, token, language and timeouts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,57 +6,57 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use superstep::core::port::SharedTool;
-use superstep::mcp::{Client, ToolSource, linked};
-use superstep::model::{ModelInfo, SharedModel};
+use superstep::mcp::{McpClient, McpToolSource, connect_in_process};
+use superstep::models::{ModelInfo, SharedModel};
 use superstep::settings::Secret;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
 use crate::mcp::{Caller, server_for};
 use crate::sources::Sources;
-use crate::suggest::Query;
+use crate::suggest::ExecutedQuery;
 
-/// The context of a run. Cheap to clone.
+/// Run context of the suggestions graph. Cheap to clone.
 #[derive(Clone)]
-pub struct Context {
-    tools: Option<(Client, ToolSource)>,
+pub struct SuggestionsContext {
+    tools: Option<(McpClient, McpToolSource)>,
     post_id: String,
     model: Option<SharedModel>,
     access_token: Option<Secret>,
     locale: Option<String>,
-    limits: Limits,
-    report: Arc<Mutex<Report>>,
+    limits: Timeouts,
+    report: Arc<Mutex<RunReport>>,
 }
 
-/// How long things may take.
+/// Timeouts of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The whole run.
+pub struct Timeouts {
+    /// Timeout of the whole run. Default: 30 seconds.
     pub run: Duration,
-    /// One call of a tool.
+    /// Timeout of one tool call. Default: 10 seconds.
     pub tool: Duration,
-    /// One call of the model.
+    /// Timeout of one model call. Default: 15 seconds.
     pub model: Duration,
 }
 
-impl Default for Limits {
+impl Default for Timeouts {
     fn default() -> Self {
         let [run, tool, model] = [30, 10, 15].map(Duration::from_secs);
         Self { run, tool, model }
     }
 }
 
-/// What came of a run besides the response. The last node leaves it here, because the output of the graph is the
-/// response and nothing else.
+/// Metadata of a run besides its response. The last node writes the report into the context, because the output of
+/// the graph contains only the response.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Report {
-    pub(crate) queries: Vec<Query>,
+pub(crate) struct RunReport {
+    pub(crate) queries: Vec<ExecutedQuery>,
     pub(crate) warnings: Vec<String>,
-    pub(crate) reasons: BTreeMap<String, String>,
+    pub(crate) unavailable_reasons: BTreeMap<String, String>,
     pub(crate) model: Option<ModelInfo>,
 }
 
-impl Context {
-    /// The context for a post, without tools and without a model.
+impl SuggestionsContext {
+    /// Creates a context for a post, without tools and without a model.
     pub fn new(post_id: impl Into<String>) -> Self {
         Self {
             tools: None,
@@ -64,58 +64,58 @@ impl Context {
             model: None,
             access_token: None,
             locale: None,
-            limits: Limits::default(),
+            limits: Timeouts::default(),
             report: Arc::default(),
         }
     }
 
-    /// Who offers the tools.
+    /// Sets the MCP client that provides the tools.
     #[must_use]
-    pub fn mcp_client(mut self, client: Client) -> Self {
+    pub fn mcp_client(mut self, client: McpClient) -> Self {
         let source = client.tool_source();
         self.tools = Some((client, source));
         self
     }
 
-    /// Who decides what to search for.
+    /// Sets the model that chooses the searches.
     #[must_use]
     pub fn model(mut self, model: impl Into<SharedModel>) -> Self {
         self.model = Some(model.into());
         self
     }
 
-    /// What Microsoft 365 is searched with. Say it before [`connected`](Self::connected).
+    /// Sets the Microsoft 365 access token. Call this before [`connected`](Self::connect_mcp).
     #[must_use]
     pub fn access_token(mut self, token: Secret) -> Self {
         self.access_token = Some(token);
         self
     }
 
-    /// The language of who reads the answer, such as `de`. Say it before [`connected`](Self::connected).
+    /// Sets the language of the reader, such as `de`. Call this before [`connected`](Self::connect_mcp).
     #[must_use]
     pub fn locale(mut self, locale: impl Into<String>) -> Self {
         self.locale = Some(locale.into());
         self
     }
 
-    /// How long things may take.
+    /// Sets the timeouts.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: Timeouts) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Connects to a server of its own over these sources, in memory, in the name of who asks.
+    /// Connects to a new in-memory MCP server over these sources, which uses the token and locale of this context.
     ///
     /// # Errors
-    /// When the server cannot serve.
-    pub async fn connected(self, sources: Sources, hints: Option<SharedModel>) -> Result<Self> {
+    /// Returns an error if the MCP server cannot be started.
+    pub async fn connect_mcp(self, sources: Sources, hints: Option<SharedModel>) -> Result<Self> {
         let caller = Caller { token: self.access_token.clone(), locale: self.locale.clone() };
-        let client = linked(&server_for(sources, hints, caller)).await?;
+        let client = connect_in_process(&server_for(sources, hints, caller)).await?;
         Ok(self.mcp_client(client))
     }
 
-    /// The post it is for.
+    /// Returns the id of the post.
     #[must_use]
     pub fn post_id(&self) -> &str {
         &self.post_id
@@ -125,25 +125,25 @@ impl Context {
         self.locale.as_deref()
     }
 
-    pub(crate) fn bounds(&self) -> Limits {
+    pub(crate) fn timeouts(&self) -> Timeouts {
         self.limits
     }
 
-    /// Who decides, where somebody does.
-    pub(crate) fn decider(&self) -> Option<&SharedModel> {
+    /// Returns the model, or `None` for the search without a model.
+    pub(crate) fn planner_model(&self) -> Option<&SharedModel> {
         self.model.as_ref()
     }
 
-    /// Refuses a context without tools.
+    /// Returns an error if the context has no tools.
     pub(crate) fn check(&self) -> Result<()> {
         if self.tools.is_some() {
             return Ok(());
         }
-        let error = Error::new(Code::MissingContext, "the context has no `mcpClient`");
-        Err(error.help("connect one: `Context::new(post).connected(sources, None).await?`"))
+        let error = Error::new(ErrorCode::MissingContext, "the context has no `mcpClient`");
+        Err(error.with_help("connect one: `SuggestionsContext::new(post).connect_mcp(sources, None).await?`"))
     }
 
-    /// A tool of the server, by its name.
+    /// Returns the tool of the MCP server with this name.
     pub(crate) async fn tool(&self, name: &str) -> Result<SharedTool> {
         self.check()?;
         let listed = match &self.tools {
@@ -151,27 +151,27 @@ impl Context {
             None => Vec::new(),
         };
         let tool = listed.into_iter().find(|tool| tool.spec().name == name);
-        tool.ok_or_else(|| Error::new(Code::ToolFailed, format!("the MCP server has no tool `{name}`")))
+        tool.ok_or_else(|| Error::new(ErrorCode::ToolFailed, format!("the MCP server has no tool `{name}`")))
     }
 
-    /// The same context, with a place of its own for what comes of the run.
-    pub(crate) fn for_one_run(&self) -> Self {
+    /// Returns a copy of this context with its own, empty report.
+    pub(crate) fn with_fresh_report(&self) -> Self {
         Self { report: Arc::default(), ..self.clone() }
     }
 
-    pub(crate) fn set_report(&self, report: Report) {
+    pub(crate) fn set_report(&self, report: RunReport) {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
     }
 
-    pub(crate) fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> RunReport {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl fmt::Debug for Context {
+impl fmt::Debug for SuggestionsContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tools, post_id, model, access_token, locale, limits, report: _ } = self;
-        let mut shown = f.debug_struct("Context");
+        let mut shown = f.debug_struct("SuggestionsContext");
         shown.field("mcp_client", &tools.as_ref().map(|(client, _)| client)).field("post_id", post_id);
         shown.field("model", model).field("access_token", access_token).field("locale", locale).field("limits", limits);
         shown.finish()

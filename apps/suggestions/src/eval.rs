@@ -1,82 +1,86 @@
-//! The check on the sample: is the right document among the first three, and does expansion help?
+//! Evaluation on the sample: counts questions whose expected document is among the first three hits, with and
+//! without query expansion.
 
 use serde::Serialize;
 use superstep::Result;
 
-use crate::sample::{self, Question};
-use crate::sources::{Sources, Unavailable, encoded, fuse};
+use crate::sample::{self, EvalQuestion};
+use crate::sources::{SourceUnavailable, Sources, encoded, fuse};
 use crate::types::McpSuggestion;
 
-/// How many of the first hits count.
+/// Number of hits that are checked for an expected document.
 const FIRST: usize = 3;
 
-/// What came of the questions.
+/// Result of an evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Score {
-    /// Questions with the right document among the first three.
+pub struct EvalScore {
+    /// Number of questions with an expected document among the first three hits.
     pub right: usize,
-    /// Questions asked.
-    pub of: usize,
-    /// As `right`, when the question is searched for as it stands.
+    /// Total number of questions.
+    #[serde(rename = "of")]
+    pub total: usize,
+    /// Same count as `right`, with the unexpanded question as the query.
     pub plain_right: usize,
-    /// Questions whose document stands higher with expansion than without.
+    /// Number of questions whose document ranks higher with expansion than without.
     pub better_than_plain: usize,
-    /// Questions whose document stands lower with expansion than without.
+    /// Number of questions whose document ranks lower with expansion than without.
     pub worse_than_plain: usize,
-    /// One for each question.
-    pub rows: Vec<Row>,
+    /// One row per question.
+    pub rows: Vec<EvalRow>,
 }
 
-/// What came of a question.
+/// Result of one question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Row {
-    /// Its name.
+pub struct EvalRow {
+    /// Id of the question.
     pub id: String,
-    /// What is asked.
+    /// Text of the question.
     pub question: String,
-    /// The documents that are right.
+    /// Paths of the expected documents. Any of them counts as right.
     pub expected: Vec<String>,
-    /// What was searched for.
+    /// Queries after expansion.
     pub queries: Vec<String>,
-    /// The place of a right document, from 1; none when it is not among the first three.
-    pub place: Option<usize>,
-    /// The same for the question as it stands.
-    pub plain_place: Option<usize>,
-    /// What was found, the best first.
+    /// Rank of the first expected document, starting at 1. `None` if it is not among the first three.
+    #[serde(rename = "place")]
+    pub rank: Option<usize>,
+    /// Same rank for the unexpanded question.
+    #[serde(rename = "plainPlace")]
+    pub unexpanded_rank: Option<usize>,
+    /// Documents that were found, best first.
     pub found: Vec<String>,
 }
 
-/// Asks the questions of the sample.
+/// Evaluates the questions of the sample.
 ///
 /// # Errors
-/// When the documents cannot be searched.
-pub async fn eval(sources: &Sources) -> Result<Score> {
+/// Returns an error if the documents cannot be searched.
+pub async fn eval(sources: &Sources) -> Result<EvalScore> {
     eval_with(sources, &sample::questions()?).await
 }
 
-/// Asks questions of one's own.
+/// Evaluates a custom list of questions.
 ///
 /// # Errors
-/// When the documents cannot be searched.
-pub async fn eval_with(sources: &Sources, questions: &[Question]) -> Result<Score> {
-    let mut score = Score { of: questions.len(), ..Score::default() };
+/// Returns an error if the documents cannot be searched.
+pub async fn eval_with(sources: &Sources, questions: &[EvalQuestion]) -> Result<EvalScore> {
+    let mut score = EvalScore { total: questions.len(), ..EvalScore::default() };
     for question in questions {
-        let row = row(sources, question)
-            .await
-            .map_err(|unavailable| superstep::Error::new(superstep::Code::ConfigInvalid, unavailable.to_string()))?;
+        let row = row(sources, question).await.map_err(|unavailable| {
+            superstep::Error::new(superstep::ErrorCode::ConfigInvalid, unavailable.to_string())
+        })?;
         let rank = |place: Option<usize>| place.unwrap_or(usize::MAX);
-        score.right += usize::from(row.place.is_some());
-        score.plain_right += usize::from(row.plain_place.is_some());
-        score.better_than_plain += usize::from(rank(row.place) < rank(row.plain_place));
-        score.worse_than_plain += usize::from(rank(row.place) > rank(row.plain_place));
+        score.right += usize::from(row.rank.is_some());
+        score.plain_right += usize::from(row.unexpanded_rank.is_some());
+        score.better_than_plain += usize::from(rank(row.rank) < rank(row.unexpanded_rank));
+        score.worse_than_plain += usize::from(rank(row.rank) > rank(row.unexpanded_rank));
         score.rows.push(row);
     }
     Ok(score)
 }
 
-async fn row(sources: &Sources, question: &Question) -> Result<Row, Unavailable> {
+async fn row(sources: &Sources, question: &EvalQuestion) -> Result<EvalRow, SourceUnavailable> {
     let plain = sources.search_docs(&question.question).await?;
     let queries = sources.queries(&question.question).await?;
     let mut lists = Vec::new();
@@ -85,13 +89,13 @@ async fn row(sources: &Sources, question: &Question) -> Result<Row, Unavailable>
     }
     let mut found = fuse(lists);
     found.truncate(FIRST);
-    Ok(Row {
+    Ok(EvalRow {
         id: question.id.clone(),
         question: question.question.clone(),
         expected: question.expected.clone(),
         queries,
-        place: place(&found, &question.expected),
-        plain_place: place(&plain, &question.expected),
+        rank: place(&found, &question.expected),
+        unexpanded_rank: place(&plain, &question.expected),
         found: found.into_iter().map(|found| found.url).collect(),
     })
 }

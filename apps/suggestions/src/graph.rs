@@ -1,49 +1,49 @@
-//! The drawing of the agent.
+//! Definition of the suggestions graph.
 //!
 //! ```text
 //! START ─► llmCall ─┬─► toolExec ─► llmCall        while tools are asked for and rounds are left
 //!                   └─► formatResponse ─► END
 //! ```
 
-use superstep::tool::wants_tools;
-use superstep::{Code, Compiled, END, Error, Go, Graph, Result, START};
+use superstep::tools::has_pending_tool_calls;
+use superstep::{CompiledGraph, END, Error, ErrorCode, Goto, Result, START, StateGraph};
 
-use crate::context::Context;
+use crate::context::SuggestionsContext;
 use crate::nodes::{LlmCall, ToolExec, format_response};
-use crate::state::Suggestions;
+use crate::state::AgentState;
 
-/// How often the model is asked unless told; the last time without tools.
+/// Default maximum number of model calls per run. The last call gets no tools.
 pub const MAX_TOOL_ROUNDS: u32 = 5;
-/// How often it may be asked at most.
+/// Upper limit of the maximum number of model calls per run.
 pub const MOST_TOOL_ROUNDS: u32 = 20;
 
-/// The graph, ready to run, without a store; `rounds` is how often the model is asked at most.
+/// Compiles the graph without a checkpointer. `rounds` is the maximum number of model calls.
 ///
 /// # Errors
-/// When the rounds are not from 1 to [`MOST_TOOL_ROUNDS`].
-pub fn graph(rounds: u32) -> Result<Compiled<Suggestions, Context>> {
-    draw(rounds)?.compile()
+/// Returns an error if `rounds` is not between 1 and [`MOST_TOOL_ROUNDS`].
+pub fn create_suggestions_graph(rounds: u32) -> Result<CompiledGraph<AgentState, SuggestionsContext>> {
+    state_graph(rounds)?.compile()
 }
 
-/// The graph in the making, for whoever has more to say about it, such as where threads are kept.
+/// Builds the uncompiled graph, for callers that configure it further, for example with a checkpointer.
 ///
 /// # Errors
-/// When the rounds are not from 1 to [`MOST_TOOL_ROUNDS`].
-pub fn draw(rounds: u32) -> Result<Graph<Suggestions, Context>> {
+/// Returns an error if `rounds` is not between 1 and [`MOST_TOOL_ROUNDS`].
+pub fn state_graph(rounds: u32) -> Result<StateGraph<AgentState, SuggestionsContext>> {
     if !(1..=MOST_TOOL_ROUNDS).contains(&rounds) {
         let fact = format!("{rounds} rounds of tools: allowed are 1 to {MOST_TOOL_ROUNDS}");
-        return Err(Error::new(Code::ConfigInvalid, fact));
+        return Err(Error::new(ErrorCode::ConfigInvalid, fact));
     }
-    let mut graph = Graph::<Suggestions, Context>::new("suggestions");
-    let llm_call = graph.node("llmCall", LlmCall::new(rounds));
-    let tool_exec = graph.node("toolExec", ToolExec::new());
-    let format_response = graph.node("formatResponse", format_response);
-    let should_continue = move |state: &Suggestions| -> Go {
-        let goes_on = wants_tools(&state.messages) && state.llm_call_count < rounds;
+    let mut graph = StateGraph::<AgentState, SuggestionsContext>::new("suggestions");
+    let llm_call = graph.add_node("llmCall", LlmCall::new(rounds));
+    let tool_exec = graph.add_node("toolExec", ToolExec::new());
+    let format_response = graph.add_node("formatResponse", format_response);
+    let should_continue = move |state: &AgentState| -> Goto {
+        let goes_on = has_pending_tool_calls(&state.messages) && state.llm_call_count < rounds;
         if goes_on { tool_exec.into() } else { format_response.into() }
     };
-    graph.edge(START, llm_call).edge(tool_exec, llm_call).edge(format_response, END);
-    graph.route(llm_call, should_continue, [tool_exec, format_response]);
-    graph.output(["response"]).recursion_limit(2 * rounds + 2);
+    graph.add_edge(START, llm_call).add_edge(tool_exec, llm_call).add_edge(format_response, END);
+    graph.add_conditional_edges(llm_call, should_continue, [tool_exec, format_response]);
+    graph.output_fields(["response"]).recursion_limit(2 * rounds + 2);
     Ok(graph)
 }

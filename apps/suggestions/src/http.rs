@@ -1,7 +1,7 @@
-//! Posts and suggestions over HTTP: write a post, list them, search, ask what to read.
+//! HTTP API for posts and suggestions: create and list posts, search all sources, request suggestions.
 //!
-//! The agent runs without a store and ends with the request: whoever goes away stops it. Documents that were found are
-//! served for reading below [`FILES`], so that a link of an answer leads somewhere.
+//! The agent runs without a checkpointer and is bound to its request: a client that disconnects stops the run.
+//! Documents in search results are served below [`FILES`], so the links in a response can be opened.
 
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
@@ -10,73 +10,79 @@ use axum::routing::get;
 use axum::{Extension, Json};
 use futures_util::future::join;
 use serde_json::{Value, json};
-use superstep_server::{Asks, Body, Desk, Problem, Visitor};
+use superstep_server::{ClientAddress, Problem, RunService, ValidatedJson, ValidatedQuery};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-mod asked;
+mod document_page;
 mod files;
-mod reading;
-mod shown;
+mod requests;
+mod responses;
 mod stream;
 
-use asked::{Asker, Engaging, NewPostBody, Posting, Search, Suggesting, Which};
-use reading::escaped;
-pub use shown::document;
-use shown::{body, found, refused};
-use stream::Telling;
+use document_page::escaped;
+use requests::{
+    CreatePostRequest, CreatePostSchema, EngagementRequest, ListPostsParams, Requester, SearchParams, SuggestionsParams,
+};
+pub use responses::suggestions_json;
+use responses::{post_rejected_problem, search_response, suggestions_response};
+use stream::SuggestionStream;
 
-use crate::app::Platform;
-use crate::suggest::Asking;
+use crate::app::AppState;
+use crate::suggest::SuggestionRun;
 use crate::types::PostSummary;
 
-/// Below this documents are read.
+/// URL prefix of the documents.
 pub(crate) const FILES: &str = "/api/suggestions/files/";
 
-/// What is counted, each by itself: what a visitor does much of does not keep them from the rest.
+/// Names of the rate limits. Each is counted separately, so one kind of request does not use up the limit of
+/// another.
 const SUGGESTION: &str = "suggestion";
 const LOOKUP: &str = "lookup";
 const POST: &str = "post";
 const ENGAGEMENT: &str = "engagement";
 
-/// The routes.
-pub(crate) fn routes(platform: Platform) -> OpenApiRouter<Desk> {
+/// Returns the routes of the application.
+pub(crate) fn routes(platform: AppState) -> OpenApiRouter<RunService> {
     OpenApiRouter::new()
-        .routes(routes!(list, create))
-        .routes(routes!(read))
-        .routes(routes!(engage))
-        .routes(routes!(suggestions))
-        .routes(routes!(search))
-        .routes(routes!(settings))
+        .routes(routes!(list_posts, create_post))
+        .routes(routes!(get_post))
+        .routes(routes!(engage_post))
+        .routes(routes!(get_suggestions))
+        .routes(routes!(search_all))
+        .routes(routes!(get_settings))
         .route(&format!("{FILES}{{*path}}"), get(files::file))
         .layer(Extension(platform))
 }
 
 /// Posts that have not expired, the newest first.
-#[utoipa::path(get, path = "/api/posts", tag = "suggestions", params(Which), responses((status = OK)))]
-async fn list(Extension(platform): Extension<Platform>, Asks(which): Asks<Which>) -> Result<Json<Value>, Problem> {
-    let page = platform.sources().await?.posts().list(which.listing()?).await?;
+#[utoipa::path(get, path = "/api/posts", tag = "suggestions", params(ListPostsParams), responses((status = OK)))]
+async fn list_posts(
+    Extension(platform): Extension<AppState>,
+    ValidatedQuery(which): ValidatedQuery<ListPostsParams>,
+) -> Result<Json<Value>, Problem> {
+    let page = platform.sources().await?.posts().list(which.post_filter()?).await?;
     Ok(Json(json!({ "posts": page.posts, "next": page.next })))
 }
 
 /// Writes a post.
 #[utoipa::path(
-    post, path = "/api/posts", tag = "suggestions", request_body = NewPostBody,
+    post, path = "/api/posts", tag = "suggestions", request_body = CreatePostSchema,
     responses(
         (status = CREATED),
         (status = UNPROCESSABLE_ENTITY, description = "Every rule that is broken, with JSON pointers"),
         (status = TOO_MANY_REQUESTS, description = "Too many posts from this address"),
     )
 )]
-async fn create(
-    State(desk): State<Desk>,
-    Extension(platform): Extension<Platform>,
-    visitor: Visitor,
-    Body(posting): Body<Posting>,
+async fn create_post(
+    State(desk): State<RunService>,
+    Extension(platform): Extension<AppState>,
+    visitor: ClientAddress,
+    ValidatedJson(posting): ValidatedJson<CreatePostRequest>,
 ) -> Result<Response, Problem> {
-    let post = posting.read().map_err(refused)?;
-    // What is refused for its rules is not counted, here and below.
-    let _pass = desk.admit(POST, visitor, platform.limit())?;
+    let post = posting.read().map_err(post_rejected_problem)?;
+    // Requests that fail validation do not count against the rate limit, here and below.
+    let _pass = desk.acquire_permit(POST, visitor, platform.limit())?;
     let post = platform.sources().await?.posts().create(post).await?;
     let place = [(header::LOCATION, format!("/api/posts/{}", post.id))];
     Ok((StatusCode::CREATED, place, Json(post)).into_response())
@@ -87,35 +93,38 @@ async fn create(
     get, path = "/api/posts/{id}", tag = "suggestions", params(("id" = String, Path)),
     responses((status = OK), (status = NOT_FOUND, description = "Unknown, or expired"))
 )]
-async fn read(Extension(platform): Extension<Platform>, Path(id): Path<String>) -> Result<Json<PostSummary>, Problem> {
-    known(&platform, &id).await.map(Json)
+async fn get_post(
+    Extension(platform): Extension<AppState>,
+    Path(id): Path<String>,
+) -> Result<Json<PostSummary>, Problem> {
+    find_post(&platform, &id).await.map(Json)
 }
 
 /// Counts somebody who is interested, or who takes part.
 #[utoipa::path(
     post, path = "/api/posts/{id}/engagement", tag = "suggestions", params(("id" = String, Path)),
-    request_body = Engaging,
+    request_body = EngagementRequest,
     responses(
         (status = OK),
         (status = NOT_FOUND, description = "Unknown, or expired"),
         (status = TOO_MANY_REQUESTS, description = "Too many engagements from this address"),
     )
 )]
-async fn engage(
-    State(desk): State<Desk>,
-    Extension(platform): Extension<Platform>,
-    visitor: Visitor,
+async fn engage_post(
+    State(desk): State<RunService>,
+    Extension(platform): Extension<AppState>,
+    visitor: ClientAddress,
     Path(id): Path<String>,
-    Body(engaging): Body<Engaging>,
+    ValidatedJson(engaging): ValidatedJson<EngagementRequest>,
 ) -> Result<Json<PostSummary>, Problem> {
-    let _pass = desk.admit(ENGAGEMENT, visitor, platform.limit())?;
+    let _pass = desk.acquire_permit(ENGAGEMENT, visitor, platform.limit())?;
     let engaged = platform.sources().await?.posts().engage(&id, engaging.kind).await?;
-    engaged.map(Json).ok_or_else(|| missing(&id))
+    engaged.map(Json).ok_or_else(|| post_not_found(&id))
 }
 
 /// What to read for a post, and one next action; with `stream=1` what is done on the way.
 #[utoipa::path(
-    get, path = "/api/posts/{id}/suggestions", tag = "suggestions", params(("id" = String, Path), Suggesting),
+    get, path = "/api/posts/{id}/suggestions", tag = "suggestions", params(("id" = String, Path), SuggestionsParams),
     responses(
         (status = OK, description = "The suggestions, or server-sent events that end with `suggestions`"),
         (status = NOT_FOUND, description = "Unknown, or expired"),
@@ -123,83 +132,84 @@ async fn engage(
         (status = SERVICE_UNAVAILABLE, description = "The model has no key"),
     )
 )]
-async fn suggestions(
-    State(desk): State<Desk>,
-    Extension(platform): Extension<Platform>,
+async fn get_suggestions(
+    State(desk): State<RunService>,
+    Extension(platform): Extension<AppState>,
     Path(id): Path<String>,
-    asker: Asker,
-    Asks(asked): Asks<Suggesting>,
+    asker: Requester,
+    ValidatedQuery(asked): ValidatedQuery<SuggestionsParams>,
 ) -> Result<Response, Problem> {
-    if desk.is_closing() {
-        return Err(Problem::closing());
+    if desk.is_shutting_down() {
+        return Err(Problem::shutting_down());
     }
     let is_streamed = asked.is_streamed()?;
-    let post = known(&platform, &id).await?;
+    let post = find_post(&platform, &id).await?;
     let visitor = asker.visitor;
-    let context = platform.context(&post.id, asker.terms(asked.model)).await?;
-    let pass = desk.admit(SUGGESTION, visitor, platform.limit())?;
-    let asking = Asking::new(&context, &post.text, &post.tags)?;
+    let context = platform.run_context(&post.id, asker.search_options(asked.model)).await?;
+    let pass = desk.acquire_permit(SUGGESTION, visitor, platform.limit())?;
+    let asking = SuggestionRun::new(&context, &post.text, &post.tags)?;
     let run = asking.run(platform.graph()).map(|run| run.metrics(desk.metrics()));
     if is_streamed {
         let run = run.map(|run| run.stream_events());
-        return Ok(Telling::new(asking, run, pass).response(desk.config().pace));
+        return Ok(SuggestionStream::new(asking, run, pass).response(desk.config().sse));
     }
     let suggested = match run {
-        Some(run) => asking.conclude(run.await).await?,
-        None => asking.directly(None).await,
+        Some(run) => asking.finish(run.await).await?,
+        None => asking.search_without_model(None).await,
     };
     drop(pass);
-    Ok(Json(body(suggested)).into_response())
+    Ok(Json(suggestions_response(suggested)).into_response())
 }
 
 /// Searches everything for words, without an agent.
 #[utoipa::path(
-    get, path = "/api/search", tag = "suggestions", params(Search),
+    get, path = "/api/search", tag = "suggestions", params(SearchParams),
     responses((status = OK), (status = TOO_MANY_REQUESTS, description = "Too many searches from this address"))
 )]
-async fn search(
-    State(desk): State<Desk>,
-    Extension(platform): Extension<Platform>,
-    asker: Asker,
-    Asks(asked): Asks<Search>,
+async fn search_all(
+    State(desk): State<RunService>,
+    Extension(platform): Extension<AppState>,
+    asker: Requester,
+    ValidatedQuery(asked): ValidatedQuery<SearchParams>,
 ) -> Result<Json<Value>, Problem> {
     let query = asked.query()?;
-    let _pass = desk.admit(LOOKUP, asker.visitor, platform.limit())?;
+    let _pass = desk.acquire_permit(LOOKUP, asker.visitor, platform.limit())?;
     let sources = platform.sources().await?;
-    let token = platform.token(asker.terms(None).token);
+    let token = platform.token(asker.search_options(None).token);
     let things = join(sources.search_docs(&query.text), sources.search_issues(&query.text));
-    let people = join(sources.search_posts(&query.text, &[]), sources.ask_m365(&query.text, token.as_ref()));
+    let people = join(sources.search_posts(&query.text, &[]), sources.search_m365_parts(&query.text, token.as_ref()));
     let ((docs, issues), (posts, m365)) = join(things, people).await;
-    // Where one part failed and the other found something, both are told; where nothing was found, the reason is.
+    // If one part of Microsoft 365 failed and another found results, both are returned; if none found any, only the
+    // reason.
     let failed: Vec<String> = m365.failed.iter().map(ToString::to_string).collect();
     let m365 = m365.into_result();
     let warnings: Vec<String> = failed.into_iter().filter(|_| m365.is_ok()).chain(query.warning).collect();
-    let mut whole = found(posts, [("docs", docs), ("issues", issues), ("m365", m365)]);
+    let mut whole = search_response(posts, [("docs", docs), ("issues", issues), ("m365", m365)]);
     whole["warnings"] = json!(warnings);
     Ok(Json(whole))
 }
 
 /// What can be chosen, and what can be searched.
 #[utoipa::path(get, path = "/api/suggestions/settings", tag = "suggestions", responses((status = OK)))]
-async fn settings(Extension(platform): Extension<Platform>) -> Result<Json<Value>, Problem> {
-    platform.described().await.map(Json)
+async fn get_settings(Extension(platform): Extension<AppState>) -> Result<Json<Value>, Problem> {
+    platform.settings_json().await.map(Json)
 }
 
-/// A post to be read without script, with where its suggestions are.
-pub(crate) async fn plain(platform: &Platform, id: &str) -> Option<String> {
-    let PostSummary { id, author_name, text, .. } = known(platform, id).await.ok()?;
+/// Renders a post for browsers without JavaScript, with a link to its suggestions.
+pub(crate) async fn render_noscript(platform: &AppState, id: &str) -> Option<String> {
+    let PostSummary { id, author_name, text, .. } = find_post(platform, id).await.ok()?;
     let (id, author, text) = (escaped(&id), escaped(&author_name), escaped(&text));
     Some(format!(
         "<h1>{text}</h1><p>{author}</p><p><a href=\"/api/posts/{id}/suggestions\">Suggestions as JSON</a></p>"
     ))
 }
 
-async fn known(platform: &Platform, id: &str) -> Result<PostSummary, Problem> {
+async fn find_post(platform: &AppState, id: &str) -> Result<PostSummary, Problem> {
     let post = platform.sources().await?.posts().get(id).await?;
-    post.ok_or_else(|| missing(id))
+    post.ok_or_else(|| post_not_found(id))
 }
 
-fn missing(id: &str) -> Problem {
+fn post_not_found(id: &str) -> Problem {
     let detail = format!("there is no post `{id}`, or it has expired");
-    Problem::not_found(detail).hint("`GET /api/posts` lists those there are")
+    Problem::not_found(detail).with_hint("`GET /api/posts` lists those there are")
 }

@@ -1,18 +1,18 @@
-//! The suggestions agent: somebody posts a question, and gets what to read and one next action.
+//! The suggestions agent: for a post with a question it suggests what to read and one next action.
 //!
-//! What is searched is [`sources`], behind the MCP server of [`mcp`]. The graph is [`graph()`], its state [`Suggestions`],
-//! what a run needs beside it [`Context`]; [`suggest()`] does all of it. What comes out is in [`types`], and [`sample`] is
-//! an invented company to try it with:
+//! The searched data is in [`sources`]; the agent accesses it through the MCP server of [`mcp`]. [`create_suggestions_graph()`] is the
+//! compiled graph, [`AgentState`] its state, [`SuggestionsContext`] its run context, and [`suggest()`] runs a complete search.
+//! [`types`] contains the response types. [`sample`] contains the data of an invented company:
 //!
 //! ```
-//! use superstep_suggestions::sources::{Settings, Sources};
-//! use superstep_suggestions::{Context, MAX_TOOL_ROUNDS, graph, planner, suggest};
+//! use superstep_suggestions::sources::{SourceSettings, Sources};
+//! use superstep_suggestions::{SuggestionsContext, MAX_TOOL_ROUNDS, create_suggestions_graph, planner, suggest};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> superstep::Result<()> {
-//! let sources = Sources::open(&Settings::default())?; // in your program: folders
-//! let context = Context::new("p1").model(planner::planner(sources.clone())).connected(sources, None).await?;
-//! let agent = graph(MAX_TOOL_ROUNDS)?;
+//! let sources = Sources::open(&SourceSettings::default())?; // in your program: folders
+//! let context = SuggestionsContext::new("p1").model(planner::planner(sources.clone())).connect_mcp(sources, None).await?;
+//! let agent = create_suggestions_graph(MAX_TOOL_ROUNDS)?;
 //!
 //! let suggested = suggest(&agent, &context, "How do I roll back a failed deployment?", &[]).await?;
 //! assert_eq!(suggested.label, "keyword planner, no language model");
@@ -22,26 +22,26 @@
 
 mod app;
 mod context;
-pub mod direct;
+pub mod direct_search;
 pub mod eval;
-mod format;
 mod graph;
 mod http;
 pub mod mcp;
 mod nodes;
 pub mod planner;
 mod prompt;
+pub mod query_expansion;
+mod response_format;
 pub mod sample;
 pub mod sources;
 mod state;
 mod suggest;
 pub mod tools;
 pub mod types;
-pub mod words;
 
 pub use app::{HOME, Settings, app};
-pub use context::{Context, Limits};
-pub use graph::{MAX_TOOL_ROUNDS, MOST_TOOL_ROUNDS, draw, graph};
-pub use http::document;
-pub use state::{SourceStatus, Suggestions, SuggestionsUpdate};
-pub use suggest::{Asking, Query, Suggested, suggest};
+pub use context::{SuggestionsContext, Timeouts};
+pub use graph::{MAX_TOOL_ROUNDS, MOST_TOOL_ROUNDS, create_suggestions_graph, state_graph};
+pub use http::suggestions_json;
+pub use state::{AgentState, AgentStateUpdate, SourceStatus};
+pub use suggest::{ExecutedQuery, SuggestionResult, SuggestionRun, suggest};

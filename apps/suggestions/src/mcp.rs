@@ -1,37 +1,38 @@
-//! The MCP server of the five tools: for the agent in memory, for others over standard input and output or HTTP.
+//! MCP server with the five tools: in memory for the agent, over stdio or HTTP for other programs.
 
 mod hint;
 mod language;
 
 use serde::Serialize;
 use serde_json::json;
-use superstep::mcp::Server;
-use superstep::model::SharedModel;
+use superstep::mcp::McpServer;
+use superstep::models::SharedModel;
 use superstep::settings::Secret;
-use superstep::tool::{SharedTool, tool_fn};
+use superstep::tools::{SharedTool, tool_fn};
 use superstep::{ToolError, ToolOutput};
 
-use crate::sources::{Sources, trim};
-use crate::tools::{HintArguments, PostsArguments, QueryArguments, Search, hint_spec};
+use crate::sources::{Sources, normalize_query};
+use crate::tools::{HintArguments, PostsArguments, QueryArguments, SearchTool, hint_spec};
 
-/// In whose name the tools are called.
+/// Identity of the caller of the tools.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
-    /// What Microsoft 365 is searched with.
+    /// Microsoft 365 access token.
     pub token: Option<Secret>,
-    /// The language of a hint when that of the post cannot be told.
+    /// Language of a hint if the language of the post cannot be detected.
     pub locale: Option<String>,
 }
 
-/// The server, for callers of whom nothing is known. `hints` writes the hints; without it they come from templates.
+/// Creates the MCP server for anonymous callers. The model `hints` generates hints; without it they come from
+/// templates.
 #[must_use]
-pub fn server(sources: Sources, hints: Option<SharedModel>) -> Server {
+pub fn server(sources: Sources, hints: Option<SharedModel>) -> McpServer {
     server_for(sources, hints, Caller::default())
 }
 
-/// The server for one caller.
+/// Creates the MCP server for one caller.
 #[must_use]
-pub fn server_for(sources: Sources, hints: Option<SharedModel>, caller: Caller) -> Server {
+pub fn server_for(sources: Sources, hints: Option<SharedModel>, caller: Caller) -> McpServer {
     let Caller { token, locale } = caller;
     let tools = [
         m365(sources.clone(), token),
@@ -40,18 +41,18 @@ pub fn server_for(sources: Sources, hints: Option<SharedModel>, caller: Caller) 
         posts(sources),
         action_hint(hints, locale),
     ];
-    Server::new("suggestions", env!("CARGO_PKG_VERSION"))
+    McpServer::new("suggestions", env!("CARGO_PKG_VERSION"))
         .instructions("Searches what an organisation knows, and proposes one next action.")
         .tools(tools)
 }
 
 fn m365(sources: Sources, token: Option<Secret>) -> SharedTool {
-    tool_fn(Search::M365.spec(), move |args: QueryArguments, _| {
+    tool_fn(SearchTool::M365.spec(), move |args: QueryArguments, _| {
         let (sources, token) = (sources.clone(), token.clone());
         async move {
-            let query = trim(&args.query)?;
-            let asked = sources.ask_m365(&query.text, token.as_ref()).await;
-            // One part may fail while the other has something: both are told.
+            let query = normalize_query(&args.query)?;
+            let asked = sources.search_m365_parts(&query.text, token.as_ref()).await;
+            // One part of Microsoft 365 may fail while another has results; both are reported.
             let failed = asked.failed.iter().map(ToString::to_string).collect::<Vec<_>>();
             let found = asked.into_result()?;
             output(&found, failed.into_iter().chain(query.warning))
@@ -60,30 +61,30 @@ fn m365(sources: Sources, token: Option<Secret>) -> SharedTool {
 }
 
 fn docs(sources: Sources) -> SharedTool {
-    tool_fn(Search::Docs.spec(), move |args: QueryArguments, _| {
+    tool_fn(SearchTool::Docs.spec(), move |args: QueryArguments, _| {
         let sources = sources.clone();
         async move {
-            let query = trim(&args.query)?;
+            let query = normalize_query(&args.query)?;
             output(&sources.search_docs(&query.text).await?, query.warning)
         }
     })
 }
 
 fn issues(sources: Sources) -> SharedTool {
-    tool_fn(Search::Issues.spec(), move |args: QueryArguments, _| {
+    tool_fn(SearchTool::Issues.spec(), move |args: QueryArguments, _| {
         let sources = sources.clone();
         async move {
-            let query = trim(&args.query)?;
+            let query = normalize_query(&args.query)?;
             output(&sources.search_issues(&query.text).await?, query.warning)
         }
     })
 }
 
 fn posts(sources: Sources) -> SharedTool {
-    tool_fn(Search::Posts.spec(), move |args: PostsArguments, _| {
+    tool_fn(SearchTool::Posts.spec(), move |args: PostsArguments, _| {
         let sources = sources.clone();
         async move {
-            let query = trim(&args.query)?;
+            let query = normalize_query(&args.query)?;
             let exclude: Vec<String> = args.exclude_post_id.into_iter().collect();
             output(&sources.search_posts(&query.text, &exclude).await?, query.warning)
         }
@@ -93,11 +94,11 @@ fn posts(sources: Sources) -> SharedTool {
 fn action_hint(model: Option<SharedModel>, locale: Option<String>) -> SharedTool {
     tool_fn(hint_spec(), move |args: HintArguments, _| {
         let (model, locale) = (model.clone(), locale.clone());
-        async move { hint::write(model.as_ref(), &args, locale.as_deref()).await }
+        async move { hint::generate_hint(model.as_ref(), &args, locale.as_deref()).await }
     })
 }
 
-/// The list as JSON text, with what should be known about it beside it.
+/// Serializes results as JSON text, with warnings as the artifact of the tool output.
 fn output(found: &[impl Serialize], warnings: impl IntoIterator<Item = String>) -> Result<ToolOutput, ToolError> {
     let output = ToolOutput::new(serde_json::to_string(found)?);
     let warnings: Vec<String> = warnings.into_iter().collect();

@@ -1,4 +1,4 @@
-//! What the three nodes do: ask the model, run what it asks for, make the response.
+//! The three nodes of the graph: call the model, run its tool calls, format the response.
 
 mod format_response;
 mod llm_call;

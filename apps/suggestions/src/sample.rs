@@ -1,4 +1,4 @@
-//! The sample data, built into the binary: an invented company to try the application with.
+//! Sample data of an invented company, embedded in the binary.
 
 use std::io;
 use std::path::Path;
@@ -6,72 +6,72 @@ use std::path::Path;
 use rust_embed::Embed;
 use serde::Deserialize;
 use superstep::core::time::Time;
-use superstep::{Code, Error, Result};
-use superstep_documents::write_new;
+use superstep::{Error, ErrorCode, Result};
+use superstep_documents::write_if_missing;
 
 use crate::sources::{Sources, TimeToLive};
 use crate::types::{Mode, PostSummary};
 
 #[derive(Embed)]
 #[folder = "sample"]
-struct Files;
+struct SampleFiles;
 
-/// A question of the check, and the documents that answer it.
+/// A question of the evaluation, with the documents that answer it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Question {
-    /// Its name.
+pub struct EvalQuestion {
+    /// Id of the question.
     pub id: String,
-    /// What somebody asks.
+    /// Text of the question.
     pub question: String,
-    /// Paths of documents, any of which is right.
+    /// Paths of the documents that answer the question. Any of them counts as right.
     pub expected: Vec<String>,
 }
 
-/// Writes the sample below a folder. What is there already stays as it is, so that nobody loses what they changed.
+/// Writes the sample to a folder. Existing files are not overwritten, so that edits of the user are kept.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// Returns an error if a file cannot be written.
 pub fn unpack(folder: &Path) -> Result<()> {
-    for name in Files::iter() {
+    for name in SampleFiles::iter() {
         let path = folder.join(name.as_ref());
-        let file = Files::get(&name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
-        let written = file.and_then(|file| write_new(&path, &file.data));
+        let file = SampleFiles::get(&name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
+        let written = file.and_then(|file| write_if_missing(&path, &file.data));
         written.map_err(|cause| {
-            Error::new(Code::ConfigInvalid, format!("cannot write the sample to `{}`: {cause}", path.display()))
+            Error::new(ErrorCode::ConfigInvalid, format!("cannot write the sample to `{}`: {cause}", path.display()))
         })?;
     }
     Ok(())
 }
 
-/// Takes the posts of the sample into the table, as old as they say they are; those that are there stay.
+/// Imports the posts of the sample with their relative ages. Existing posts are not changed.
 ///
 /// # Errors
-/// When the database fails.
+/// Returns an error if the database fails.
 pub async fn load_posts(sources: &Sources) -> Result<usize> {
     let posts = sources.posts();
     posts.import(self::posts(posts.now()?)?).await
 }
 
-/// The posts of the sample, written as long before `now` as they say.
+/// Returns the posts of the sample, created at their relative age before `now`.
 ///
 /// # Errors
-/// When the sample was built wrong.
+/// Returns an error if the embedded sample is invalid.
 pub fn posts(now: Time) -> Result<Vec<PostSummary>> {
     let posts: Vec<SamplePost> = read("posts.json")?;
     posts.into_iter().map(|post| post.at(now)).collect()
 }
 
-/// The questions of the check.
+/// Returns the questions of the evaluation.
 ///
 /// # Errors
-/// When the sample was built wrong.
-pub fn questions() -> Result<Vec<Question>> {
+/// Returns an error if the embedded sample is invalid.
+pub fn questions() -> Result<Vec<EvalQuestion>> {
     read("questions.json")
 }
 
 fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T> {
-    let broken = |why: String| Error::new(Code::Internal, format!("the sample file `{name}` {why}"));
-    let file = Files::get(name).ok_or_else(|| broken("is missing".to_owned()))?;
+    let broken = |why: String| Error::new(ErrorCode::Internal, format!("the sample file `{name}` {why}"));
+    let file = SampleFiles::get(name).ok_or_else(|| broken("is missing".to_owned()))?;
     serde_json::from_slice(&file.data).map_err(|error| broken(format!("cannot be read: {error}")))
 }
 
@@ -97,7 +97,7 @@ impl SamplePost {
         let created = now.as_unix_micros() - self.age_minutes * 60_000_000;
         let time = |micros| {
             let time = Time::from_unix_micros(micros);
-            time.map_err(|fault| Error::new(Code::Internal, fault.to_string()))
+            time.map_err(|fault| Error::new(ErrorCode::Internal, fault.to_string()))
         };
         Ok(PostSummary {
             id: self.id,

@@ -1,30 +1,30 @@
-//! The state of a run: its fields and how they fold. Names are camelCase wherever a state leaves the process.
+//! State of the graph: fields and reducers. Field names are camelCase wherever a state is serialized.
 //!
-//! The application's own table of posts is not here: the agent searches it and never writes it.
+//! The table of posts is not part of the state: the agent searches it and never writes to it.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use superstep::{Code, Error, Messages, Result, State};
+use superstep::{Error, ErrorCode, GraphState, Messages, Result};
 
 use crate::prompt;
 use crate::types::CombinedSuggestionsResponse;
 
-/// What was said, how often the model was asked, and what came of it.
-#[derive(State, Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// State of the suggestions graph.
+#[derive(GraphState, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[state(name = "suggestions", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Suggestions {
-    /// The system prompt, the post, what the model said and what the tools gave.
+pub struct AgentState {
+    /// System prompt, post, model messages and tool messages.
     #[reduce(messages)]
     pub messages: Messages,
-    /// How often the model was asked; each round adds one.
+    /// Number of model calls. Each round adds one.
     #[reduce(add)]
     pub llm_call_count: u32,
-    /// What is suggested, once the run is over: the output.
+    /// Response of a finished run: the output of the graph.
     pub response: Option<CombinedSuggestionsResponse>,
-    /// How the searches of each source (`m365`, `docs`, `issues`, `posts`) went.
+    /// Status of each searched source (`m365`, `docs`, `issues`, `posts`).
     #[reduce(merge)]
     pub tool_status: BTreeMap<String, SourceStatus>,
 }
@@ -41,19 +41,18 @@ pub enum SourceStatus {
     Error,
 }
 
-impl Suggestions {
-    /// The input for a post: the system prompt and what the post says. `locale` is the language of who reads the answer,
-    /// where it is known.
+impl AgentState {
+    /// Creates the input for a post: system prompt and post. `locale` is the language of the reader, if known.
     ///
     /// ```
-    /// use superstep_suggestions::Suggestions;
-    /// assert!(Suggestions::open("How do I roll back?", &["aks".to_owned()], None).is_ok());
-    /// assert_eq!(Suggestions::open(" ", &[], None).unwrap_err().code(), superstep::Code::InputInvalid);
+    /// use superstep_suggestions::AgentState;
+    /// assert!(AgentState::initial_state("How do I roll back?", &["aks".to_owned()], None).is_ok());
+    /// assert_eq!(AgentState::initial_state(" ", &[], None).unwrap_err().code(), superstep::ErrorCode::InputInvalid);
     /// ```
     ///
     /// # Errors
-    /// When the post has no text.
-    pub fn open(text: &str, tags: &[String], locale: Option<&str>) -> Result<SuggestionsUpdate> {
+    /// Returns an error if the post has no text.
+    pub fn initial_state(text: &str, tags: &[String], locale: Option<&str>) -> Result<AgentStateUpdate> {
         let text = text.trim();
         if text.is_empty() {
             return Err(without_text());
@@ -62,7 +61,7 @@ impl Suggestions {
     }
 }
 
-/// Refuses a post that says nothing.
+/// Returns the error for a post without text.
 pub(crate) fn without_text() -> Error {
-    Error::new(Code::InputInvalid, "the post has no text").help("say in a sentence what is asked")
+    Error::new(ErrorCode::InputInvalid, "the post has no text").with_help("say in a sentence what is asked")
 }

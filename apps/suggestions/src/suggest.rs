@@ -1,128 +1,132 @@
-//! From a post to suggestions: runs the graph, and searches directly where the model fails.
+//! Runs the graph for a post, and falls back to the search without a model if the run fails.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use superstep::model::{ModelInfo, ModelKind};
-use superstep::{Code, Compiled, Error, Outcome, Result, Run};
+use superstep::models::{ModelInfo, ModelKind};
+use superstep::{CompiledGraph, Error, ErrorCode, Outcome, Result, RunBuilder};
 
-use crate::context::{Context, Report};
-use crate::direct::{self, direct};
+use crate::context::{RunReport, SuggestionsContext};
+use crate::direct_search::{self, search_directly};
 use crate::planner;
-use crate::state::{Suggestions, SuggestionsUpdate};
+use crate::state::{AgentState, AgentStateUpdate};
 use crate::types::CombinedSuggestionsResponse;
 
-/// What is suggested, and how it came about.
+/// Suggestions for a post, with metadata of the run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Suggested {
-    /// The suggestions.
+pub struct SuggestionResult {
+    /// Suggestions.
     pub response: CombinedSuggestionsResponse,
-    /// Who decided what to search for.
+    /// Model that chose the searches.
     pub model: ModelInfo,
-    /// The same for people: rules are never called a model.
+    /// Label of the model for user interfaces. Rules are never labelled as a language model.
     pub label: String,
-    /// What was searched for.
-    pub queries: Vec<Query>,
-    /// What was let pass but should be known.
+    /// Executed searches.
+    pub queries: Vec<ExecutedQuery>,
+    /// Warnings that did not prevent a response.
     pub warnings: Vec<String>,
-    /// Why sources were not available.
-    pub reasons: BTreeMap<String, String>,
+    /// Reasons why sources were unavailable, by source.
+    pub unavailable_reasons: BTreeMap<String, String>,
 }
 
-/// One search.
+/// One executed search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Query {
-    /// The tool.
+pub struct ExecutedQuery {
+    /// Name of the tool.
     pub tool: String,
-    /// What was searched for.
+    /// Text of the query.
     pub query: String,
-    /// How much was found.
+    /// Number of results.
     pub found: usize,
 }
 
-/// Suggestions for a post.
+/// Returns suggestions for a post.
 ///
 /// # Errors
-/// When the post has no text, the context has no tools, or somebody stopped the run. A model or a source that fails is no
-/// error: then there is less to suggest.
+/// Returns an error if the post has no text, the context has no tools, or the run is cancelled. A failing model or
+/// source is not an error and only reduces the suggestions.
 pub async fn suggest(
-    graph: &Compiled<Suggestions, Context>,
-    context: &Context,
+    graph: &CompiledGraph<AgentState, SuggestionsContext>,
+    context: &SuggestionsContext,
     text: &str,
     tags: &[String],
-) -> Result<Suggested> {
-    let asking = Asking::new(context, text, tags)?;
+) -> Result<SuggestionResult> {
+    let asking = SuggestionRun::new(context, text, tags)?;
     match asking.run(graph) {
         Some(run) => {
             let result = run.await;
-            asking.conclude(result).await
+            asking.finish(result).await
         }
-        None => Ok(asking.directly(None).await),
+        None => Ok(asking.search_without_model(None).await),
     }
 }
 
-/// A post that is asked about, for whoever watches the run on the way.
-pub struct Asking {
-    context: Context,
+/// A prepared suggestion run, for callers that stream its events.
+pub struct SuggestionRun {
+    context: SuggestionsContext,
     text: String,
-    input: SuggestionsUpdate,
+    input: AgentStateUpdate,
 }
 
-impl Asking {
+impl SuggestionRun {
     /// Prepares a run.
     ///
     /// # Errors
-    /// When the post has no text, or the context no tools.
-    pub fn new(context: &Context, text: &str, tags: &[String]) -> Result<Self> {
-        let input = Suggestions::open(text, tags, context.language())?;
+    /// Returns an error if the post has no text or the context has no tools.
+    pub fn new(context: &SuggestionsContext, text: &str, tags: &[String]) -> Result<Self> {
+        let input = AgentState::initial_state(text, tags, context.language())?;
         context.check()?;
-        Ok(Self { context: context.for_one_run(), text: text.trim().to_owned(), input })
+        Ok(Self { context: context.with_fresh_report(), text: text.trim().to_owned(), input })
     }
 
-    /// The run, to be awaited or streamed; none without a model. Give what comes of it to [`conclude`](Self::conclude).
+    /// Returns the run, to be awaited or streamed, or `None` if the context has no model. Pass its result to
+    /// [`conclude`](Self::finish).
     #[must_use]
-    pub fn run(&self, graph: &Compiled<Suggestions, Context>) -> Option<Run<Suggestions, Context>> {
-        self.context.decider()?;
-        let run = graph.run(self.input.clone()).context(self.context.clone());
-        Some(run.timeout(self.context.bounds().run))
+    pub fn run(
+        &self,
+        graph: &CompiledGraph<AgentState, SuggestionsContext>,
+    ) -> Option<RunBuilder<AgentState, SuggestionsContext>> {
+        self.context.planner_model()?;
+        let run = graph.invoke(self.input.clone()).context(self.context.clone());
+        Some(run.timeout(self.context.timeouts().run))
     }
 
-    /// What is suggested after a run. One that failed is followed by a direct search.
+    /// Converts the result of a run into suggestions. After a failed run, searches without the model.
     ///
     /// # Errors
-    /// As [`suggest`].
-    pub async fn conclude(&self, result: Result<Outcome<Suggestions>>) -> Result<Suggested> {
+    /// Returns an error in the same cases as [`suggest`].
+    pub async fn finish(&self, result: Result<Outcome<AgentState>>) -> Result<SuggestionResult> {
         let error = match result {
             Ok(outcome) => match outcome.state.response.clone() {
                 Some(response) => return Ok(self.suggested(response, self.context.report())),
-                None => Error::new(Code::OutputInvalid, "the run ended without a response"),
+                None => Error::new(ErrorCode::OutputInvalid, "the run ended without a response"),
             },
             Err(error) => error,
         };
         match error.code() {
-            Code::InputInvalid | Code::MissingContext | Code::Cancelled => Err(error),
-            _ => Ok(self.directly(Some(&error)).await),
+            ErrorCode::InputInvalid | ErrorCode::MissingContext | ErrorCode::Cancelled => Err(error),
+            _ => Ok(self.search_without_model(Some(&error)).await),
         }
     }
 
-    /// What is suggested without a model, because there is none or because of this error.
-    pub async fn directly(&self, error: Option<&Error>) -> Suggested {
-        let (response, mut report) = direct(&self.context, &self.text).await;
+    /// Searches without a model. If the fallback has a cause, the error is added to the warnings.
+    pub async fn search_without_model(&self, error: Option<&Error>) -> SuggestionResult {
+        let (response, mut report) = search_directly(&self.context, &self.text).await;
         let why = error.map(|error| format!("searched without the model: {}", error.message()));
         report.warnings.splice(0..0, why);
         self.suggested(response, report)
     }
 
-    fn suggested(&self, response: CombinedSuggestionsResponse, report: Report) -> Suggested {
-        let Report { queries, warnings, reasons, model } = report;
-        let asked = || self.context.decider().map(|model| model.info());
+    fn suggested(&self, response: CombinedSuggestionsResponse, report: RunReport) -> SuggestionResult {
+        let RunReport { queries, warnings, unavailable_reasons: reasons, model } = report;
+        let asked = || self.context.planner_model().map(|model| model.info());
         let model = model.or_else(asked).unwrap_or_else(|| ModelInfo::new("local", "direct", ModelKind::Rules));
         let label = match (model.kind, &*model.provider, &*model.name) {
             (ModelKind::Rules, "local", "rules") => planner::LABEL.to_owned(),
-            (ModelKind::Rules, "local", "direct") => direct::LABEL.to_owned(),
+            (ModelKind::Rules, "local", "direct") => direct_search::LABEL.to_owned(),
             _ => model.to_string(),
         };
-        Suggested { response, model, label, queries, warnings, reasons }
+        SuggestionResult { response, model, label, queries, warnings, unavailable_reasons: reasons }
     }
 }

@@ -1,7 +1,7 @@
-//! The five tools as the model sees them: each calls the tool of the same name of the MCP server in the context.
+//! The five tools of the model: each calls the tool of the same name on the MCP server of the context.
 //!
-//! What the model gives is checked before anything is called. The post of the run is never among the posts that are
-//! found, whatever the model asks for.
+//! Arguments of the model are validated before any call. Results never contain the post of the run, regardless of
+//! the arguments.
 
 mod spec;
 
@@ -10,73 +10,72 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::pin::pin;
 use superstep::core::message::Content;
-use superstep::core::redact::{Counts, Redaction};
-use superstep::tool::{Invocation, Progress, SharedTool, ToolCx, ToolSpec, tool_fn};
-use superstep::{Ctx, Cx, ToolError, ToolOutput, Writer};
+use superstep::core::redaction::{Redaction, RedactionCounts};
+use superstep::tools::{SharedTool, ToolContext, ToolInvocation, ToolProgress, ToolSpec, tool_fn};
+use superstep::{RunContext, StreamWriter, TaskContext, ToolError, ToolOutput};
 
-use crate::context::Context;
+use crate::context::SuggestionsContext;
 
 pub(crate) use spec::{
-    HINT, HintArguments, LONGEST_POST, LONGEST_RESULT, PostsArguments, QueryArguments, Search, SearchResult, fitting,
-    hint_spec,
+    HINT, HintArguments, LONGEST_POST, LONGEST_RESULT, PostsArguments, QueryArguments, SearchResult, SearchTool,
+    hint_spec, truncate,
 };
 
-/// All five.
+/// Returns all five tools.
 #[must_use]
 pub fn tools() -> Vec<SharedTool> {
     vec![search_m365_tool(), search_docs_tool(), search_issues_tool(), search_posts_tool(), generate_action_hint_tool()]
 }
 
-/// Searches Microsoft 365.
+/// Returns the tool that searches Microsoft 365.
 #[must_use]
 pub fn search_m365_tool() -> SharedTool {
-    by_query(Search::M365)
+    by_query(SearchTool::M365)
 }
 
-/// Searches the documents.
+/// Returns the tool that searches the documents.
 #[must_use]
 pub fn search_docs_tool() -> SharedTool {
-    by_query(Search::Docs)
+    by_query(SearchTool::Docs)
 }
 
-/// Searches the issues.
+/// Returns the tool that searches the issues.
 #[must_use]
 pub fn search_issues_tool() -> SharedTool {
-    by_query(Search::Issues)
+    by_query(SearchTool::Issues)
 }
 
-/// Searches the posts, without the one of the run.
+/// Returns the tool that searches posts. Its results never contain the post of the run.
 #[must_use]
 pub fn search_posts_tool() -> SharedTool {
-    tool_fn(Search::Posts.spec(), async |args: PostsArguments, cx: ToolCx| search_posts(args, cx).await)
+    tool_fn(SearchTool::Posts.spec(), async |args: PostsArguments, cx: ToolContext| search_posts(args, cx).await)
 }
 
-/// Proposes an action.
+/// Returns the tool that proposes an action.
 #[must_use]
 pub fn generate_action_hint_tool() -> SharedTool {
-    tool_fn(hint_spec(), async |args: HintArguments, cx: ToolCx| forward(HINT, &args, &cx).await)
+    tool_fn(hint_spec(), async |args: HintArguments, cx: ToolContext| forward(HINT, &args, &cx).await)
 }
 
-/// What a model is told of them.
+/// Returns the tool specifications for the model.
 pub(crate) fn specs() -> Vec<std::sync::Arc<ToolSpec>> {
     tools().iter().map(|tool| tool.spec().clone()).collect()
 }
 
-fn by_query(search: Search) -> SharedTool {
-    tool_fn(
-        search.spec(),
-        move |args: QueryArguments, cx: ToolCx| async move { forward(search.tool(), &args, &cx).await },
-    )
+fn by_query(search: SearchTool) -> SharedTool {
+    tool_fn(search.spec(), move |args: QueryArguments, cx: ToolContext| async move {
+        forward(search.tool(), &args, &cx).await
+    })
 }
 
-async fn search_posts(args: PostsArguments, cx: ToolCx) -> Result<ToolOutput, ToolError> {
-    let context: Ctx<Context> = cx.get()?;
+async fn search_posts(args: PostsArguments, cx: ToolContext) -> Result<ToolOutput, ToolError> {
+    let context: RunContext<SuggestionsContext> = cx.get()?;
     let own = context.post_id().to_owned();
-    // The server leaves one post out. The other one, if the model names one, is left out here.
+    // The server excludes one post. If the model names another one, its results are filtered here.
     let unwanted: Vec<String> = args.exclude_post_id.into_iter().chain([own.clone()]).collect();
     let exclude = Some(own).filter(|id| !id.is_empty()).or_else(|| unwanted.first().cloned());
     let args = PostsArguments { query: args.query, exclude_post_id: exclude };
-    let mut output = forward(Search::Posts.tool(), &args, &cx).await?;
+    let mut output = forward(SearchTool::Posts.tool(), &args, &cx).await?;
     if let Some(text) = output.content.as_ref().filter(|_| !output.is_error).and_then(|found| without(found, &unwanted))
     {
         output.content = Some(text.into());
@@ -84,52 +83,57 @@ async fn search_posts(args: PostsArguments, cx: ToolCx) -> Result<ToolOutput, To
     Ok(output)
 }
 
-/// A list of posts without some of them; nothing when it is no list.
+/// Removes posts from a JSON list. Returns `None` if the content is not a list.
 fn without(found: &Content, ids: &[String]) -> Option<String> {
     let mut posts: Vec<Value> = serde_json::from_str(&found.text()).ok()?;
     posts.retain(|post| !post["id"].as_str().is_some_and(|id| ids.iter().any(|unwanted| unwanted == id)));
     Some(Value::Array(posts).to_string())
 }
 
-/// Calls the tool of this name of the server.
-async fn forward(name: &str, args: &(impl Serialize + Sync), cx: &ToolCx) -> Result<ToolOutput, ToolError> {
-    let context: Ctx<Context> = cx.get()?;
-    let run: Cx = cx.get()?;
-    let limit = context.bounds().tool;
+/// Calls the MCP tool of the same name, with the tool timeout.
+async fn forward(name: &str, args: &(impl Serialize + Sync), cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    let context: RunContext<SuggestionsContext> = cx.get()?;
+    let run: TaskContext = cx.get()?;
+    let limit = context.timeouts().tool;
     let call = pin!(call(name, args, &context, cx));
     let output = match select(call, pin!(run.sleep(limit))).await {
         Either::Left((output, _)) => output?,
         Either::Right(_) => return Err(ToolError::new(format!("it took longer than {limit:?} and was stopped"))),
     };
-    let writer: Writer = cx.get()?;
+    let writer: StreamWriter = cx.get()?;
     for warning in warnings(output.artifact.as_ref()) {
-        let told = writer.event("on_warning", json!({ "tool": name, "message": warning })).await;
+        let told = writer.send_named("on_warning", json!({ "tool": name, "message": warning })).await;
         told.map_err(superstep::NodeError::into_error)?;
     }
     Ok(output)
 }
 
-async fn call(name: &str, args: &impl Serialize, context: &Context, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+async fn call(
+    name: &str,
+    args: &impl Serialize,
+    context: &SuggestionsContext,
+    cx: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
     let Value::Object(args) = serde_json::to_value(args)? else {
         return Err(ToolError::new("the arguments are no object"));
     };
     let tool = context.tool(name).await?;
-    let mut invocation = Invocation::new(cx.id(), args);
-    invocation.progress = cx.get::<Progress>()?;
+    let mut invocation = ToolInvocation::new(cx.id(), args);
+    invocation.progress = cx.get::<ToolProgress>()?;
     tool.call(invocation).await
 }
 
-/// Calls a tool of the server without a run around. What must not be told is taken out of what it gives, as a `ToolNode`
-/// does in a run: it goes to whoever asked, and on to the model that writes the hint.
+/// Calls an MCP tool outside of a run. Redacts its result like a `ToolNode` does in a run, because the result is
+/// returned to the client and passed to the model that generates the hint.
 pub(crate) async fn call_directly(
-    context: &Context,
+    context: &SuggestionsContext,
     name: &str,
     args: Map<String, Value>,
 ) -> Result<ToolOutput, ToolError> {
-    let limit = context.bounds().tool;
-    let call = async { context.tool(name).await?.call(Invocation::new(name, args)).await };
+    let limit = context.timeouts().tool;
+    let call = async { context.tool(name).await?.call(ToolInvocation::new(name, args)).await };
     let late = |_| ToolError::new(format!("`{name}` took longer than {limit:?} and was stopped"));
-    let (redaction, mut counts) = (Redaction::default(), Counts::default());
+    let (redaction, mut counts) = (Redaction::default(), RedactionCounts::default());
     let mut outcome = tokio::time::timeout(limit, call).await.map_err(late).flatten();
     match &mut outcome {
         Ok(output) => redaction.tool_output(output, &mut counts),
@@ -138,7 +142,7 @@ pub(crate) async fn call_directly(
     outcome
 }
 
-/// What the server warned of: it says so beside the result.
+/// Returns the warnings in the artifact of a tool result.
 pub(crate) fn warnings(artifact: Option<&Value>) -> Vec<String> {
     let listed = artifact.and_then(|artifact| artifact["warnings"].as_array());
     listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

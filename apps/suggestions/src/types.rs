@@ -1,6 +1,6 @@
-//! What the searches give and what a person gets: the shapes that cross every border of the application.
+//! Types of search results and responses, used by tools, HTTP API and MCP clients.
 //!
-//! Their JSON is part of the contract with pages and with other programs, so it has camel case and no surprises.
+//! Their JSON is a contract with pages and other programs: camelCase names and no omitted lists.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct CombinedSuggestionsResponse {
     /// One next action, in one sentence.
     pub action_hint: Option<String>,
     /// What the suggestions came through.
-    pub source: Through,
+    pub source: ResponseSource,
     /// The sources that could not be searched: `m365`, `docs`, `issues`, `posts`.
     pub unavailable_sources: Vec<String>,
 }
@@ -29,7 +29,7 @@ pub struct CombinedSuggestionsResponse {
 /// What suggestions came through; there is one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Through {
+pub enum ResponseSource {
     /// The tools of the MCP server.
     #[default]
     Mcp,
@@ -153,7 +153,7 @@ pub struct PostEmbedding {
 }
 
 impl Default for CombinedSuggestionsResponse {
-    /// Nothing found, which is a valid answer.
+    /// Returns an empty response, which is valid.
     fn default() -> Self {
         Self {
             m365: Vec::new(),
@@ -161,14 +161,14 @@ impl Default for CombinedSuggestionsResponse {
             issues: Vec::new(),
             posts: Vec::new(),
             action_hint: None,
-            source: Through::Mcp,
+            source: ResponseSource::Mcp,
             unavailable_sources: Vec::new(),
         }
     }
 }
 
 impl SourceType {
-    /// Its name in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -181,7 +181,7 @@ impl SourceType {
 }
 
 impl Mode {
-    /// Its name in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -191,7 +191,7 @@ impl Mode {
         }
     }
 
-    /// The one of a name.
+    /// Parses the JSON name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         [Self::Question, Self::Offer, Self::Event].into_iter().find(|mode| mode.name() == name)

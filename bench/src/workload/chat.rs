@@ -1,16 +1,16 @@
-//! W6: a conversation that grows, one run a turn.
+//! W6: a growing conversation, one run per turn.
 
 use serde_json::{Value, json};
 use superstep::core::port::SharedCheckpointer;
 use superstep::prelude::*;
-use superstep::{Compiled, Message};
+use superstep::{CompiledGraph, Message};
 
+use crate::checkpointer::CheckpointerKind;
+use crate::fixture_text::text;
 use crate::measure::{self, Report};
 use crate::runtime::Runtime;
-use crate::store::Store;
-use crate::text::text;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Chat {
     #[reduce(messages)]
     messages: Messages,
@@ -18,7 +18,7 @@ struct Chat {
 
 const THREAD: &str = "chat";
 
-/// Answers, and at times changes the answer before.
+/// Responds, and sometimes replaces the response before.
 async fn answer(chat: View<Chat>) -> ChatUpdate {
     let turn = chat.messages.len() / 2;
     let mut answers = vec![Message::assistant(text(200, turn)).with_id(format!("a{turn}"))];
@@ -29,28 +29,28 @@ async fn answer(chat: View<Chat>) -> ChatUpdate {
     Chat::update().messages(answers)
 }
 
-fn chat(store: &SharedCheckpointer) -> Compiled<Chat> {
-    let mut graph = Graph::<Chat>::new("chat");
-    let answer = graph.node("answer", answer);
-    graph.edge(START, answer).edge(answer, END).checkpointer(store.clone());
+fn chat(store: &SharedCheckpointer) -> CompiledGraph<Chat> {
+    let mut graph = StateGraph::<Chat>::new("chat");
+    let answer = graph.add_node("answer", answer);
+    graph.add_edge(START, answer).add_edge(answer, END).checkpointer(store.clone());
     graph.compile().expect("one node compiles")
 }
 
-fn talk(runtime: &Runtime, graph: &Compiled<Chat>, turns: std::ops::Range<usize>) -> f64 {
+fn talk(runtime: &Runtime, graph: &CompiledGraph<Chat>, turns: std::ops::Range<usize>) -> f64 {
     let begun = measure::cpu_now();
     for turn in turns {
         let asked = Message::user(text(100, turn)).with_id(format!("h{turn}"));
-        runtime.finish(graph.run(Chat::input().messages(asked)).thread(THREAD));
+        runtime.finish(graph.invoke(Chat::input().messages(asked)).thread(THREAD));
     }
     measure::cpu_now() - begun
 }
 
-pub(crate) fn run(id: &str, runtime: &Runtime, turns: usize, store: Store) {
+pub(crate) fn run(id: &str, runtime: &Runtime, turns: usize, store: CheckpointerKind) {
     let open = || {
         let opened = store.open(runtime);
         (chat(&opened.store), opened)
     };
-    let (times, ((graph, opened), ends)) = measure::each(open, |(graph, _)| {
+    let (times, ((graph, opened), ends)) = measure::time_each(open, |(graph, _)| {
         let part = turns.min(100);
         let first = talk(runtime, graph, 0..part);
         talk(runtime, graph, part..turns - part.min(turns - part));
@@ -58,8 +58,8 @@ pub(crate) fn run(id: &str, runtime: &Runtime, turns: usize, store: Store) {
         (first, last)
     });
     drop(graph);
-    let read = chat(&opened.again(runtime));
-    let state = runtime.block_on(read.threads().state(THREAD)).expect("the thread was filled").state;
+    let read = chat(&opened.reopen(runtime));
+    let state = runtime.block_on(read.threads().get_state(THREAD)).expect("the thread was filled").state;
     drop(read);
     let params = json!({ "turns": turns, "store": store.name() });
     let extra = json!({ "first100_cpu_s": ends.0, "last100_cpu_s": ends.1 });

@@ -1,4 +1,4 @@
-//! W10: a process that builds one graph of one node, runs it once and ends. The driver takes the times.
+//! W10: a process that builds a graph of one node, runs it once and exits. The driver measures the time.
 
 use serde_json::json;
 use superstep::prelude::*;
@@ -6,7 +6,7 @@ use superstep::prelude::*;
 use crate::measure;
 use crate::runtime::Runtime;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Single {
     x: i64,
 }
@@ -16,11 +16,11 @@ async fn next(single: View<Single>) -> SingleUpdate {
 }
 
 pub(crate) fn run(id: &str, runtime: &Runtime) {
-    let mut graph = Graph::<Single>::new("cold");
-    let next = graph.node("next", next);
-    graph.edge(START, next).edge(next, END);
+    let mut graph = StateGraph::<Single>::new("cold");
+    let next = graph.add_node("next", next);
+    graph.add_edge(START, next).add_edge(next, END);
     let graph = graph.compile().expect("one node compiles");
-    let done = runtime.finish(graph.run(Single::input().x(1)));
+    let done = runtime.finish(graph.invoke(Single::input().x(1)));
     let line = json!({
         "peer": "ours", "variant": runtime.variant, "workload": id, "params": {}, "cold": true,
         "peak_rss_mb": measure::peak_rss_mb(), "bytes": null, "result": { "x": done.state.x }, "extra": {},

@@ -1,18 +1,18 @@
-//! W8: many threads at once, each a short chain; the middle node waits until all of them are in it.
+//! W8: many concurrent threads, each with a short chain; the middle node waits until all threads have reached it.
 
 use std::sync::Arc;
 
 use serde_json::json;
-use superstep::Compiled;
+use superstep::CompiledGraph;
 use superstep::core::port::SharedCheckpointer;
 use superstep::prelude::*;
 use tokio::sync::Barrier;
 
+use crate::checkpointer::{CheckpointerKind, OpenCheckpointer};
 use crate::measure::{self, Report};
 use crate::runtime::Runtime;
-use crate::store::{Opened, Store};
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Log {
     #[reduce(add)]
     counter: u64,
@@ -20,9 +20,9 @@ struct Log {
     log: Vec<u64>,
 }
 
-fn chain(threads: usize, supersteps: usize) -> Compiled<Log> {
+fn chain(threads: usize, supersteps: usize) -> CompiledGraph<Log> {
     let barrier = Arc::new(Barrier::new(threads));
-    let mut graph = Graph::<Log>::new("concurrent");
+    let mut graph = StateGraph::<Log>::new("concurrent");
     let mut last = START;
     for number in 0..supersteps {
         let gate = (number == supersteps / 2).then(|| barrier.clone());
@@ -35,18 +35,18 @@ fn chain(threads: usize, supersteps: usize) -> Compiled<Log> {
                 Log::update().counter(1_u64).log(number as u64)
             }
         };
-        let node = graph.node(&format!("s{number}"), note);
-        graph.edge(last, node);
+        let node = graph.add_node(&format!("s{number}"), note);
+        graph.add_edge(last, node);
         last = node.into();
     }
-    graph.edge(last, END).recursion_limit(u32::MAX);
+    graph.add_edge(last, END).recursion_limit(u32::MAX);
     graph.compile().expect("a chain compiles")
 }
 
-async fn all(graph: &Compiled<Log>, store: &SharedCheckpointer, threads: usize) -> Vec<View<Log>> {
+async fn all(graph: &CompiledGraph<Log>, store: &SharedCheckpointer, threads: usize) -> Vec<View<Log>> {
     let start = |number: usize| {
         let input = Log::input().counter(0_u64).log(Vec::<u64>::new());
-        graph.run(input).checkpointer(store.clone()).thread(format!("c{number}")).spawn()
+        graph.invoke(input).checkpointer(store.clone()).thread(format!("c{number}")).spawn()
     };
     let runs: Vec<_> = (0..threads).map(start).collect();
     let mut ends = Vec::with_capacity(threads);
@@ -56,11 +56,11 @@ async fn all(graph: &Compiled<Log>, store: &SharedCheckpointer, threads: usize) 
     ends
 }
 
-pub(crate) fn run(id: &str, runtime: &Runtime, (threads, supersteps): (usize, usize), store: Store) {
+pub(crate) fn run(id: &str, runtime: &Runtime, (threads, supersteps): (usize, usize), store: CheckpointerKind) {
     let graph = chain(threads, supersteps);
     let idle = measure::peak_rss_mb();
-    let unit = |opened: &Opened| runtime.block_on(all(&graph, &opened.store, threads));
-    let (times, (opened, ends)) = measure::each(|| store.open(runtime), unit);
+    let unit = |opened: &OpenCheckpointer| runtime.block_on(all(&graph, &opened.store, threads));
+    let (times, (opened, ends)) = measure::time_each(|| store.open(runtime), unit);
     let is_in_order = |end: &View<Log>| end.log.iter().copied().eq(0..supersteps as u64);
     let result = json!({
         "threads": ends.len(), "sum": ends.iter().map(|end| end.counter).sum::<u64>(),

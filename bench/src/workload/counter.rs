@@ -1,4 +1,4 @@
-//! W7 and W11: one node in a loop, saved at each superstep; then the thread is looked at, and forked.
+//! W7 and W11: one node in a loop, saved at each superstep; then the thread is read, and forked.
 
 use std::cell::Cell;
 
@@ -6,13 +6,13 @@ use serde_json::json;
 use superstep::core::id::CheckpointId;
 use superstep::core::port::SharedCheckpointer;
 use superstep::prelude::*;
-use superstep::{Compiled, HistoryQuery, Run, Snapshot};
+use superstep::{CompiledGraph, HistoryQuery, RunBuilder, StateSnapshot};
 
+use crate::checkpointer::CheckpointerKind;
 use crate::measure::{self, Bounds, Report, Times};
 use crate::runtime::Runtime;
-use crate::store::Store;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Count {
     #[reduce(add)]
     counter: i64,
@@ -26,36 +26,37 @@ async fn step(_count: View<Count>) -> CountUpdate {
     Count::update().counter(1)
 }
 
-fn counter(store: &SharedCheckpointer) -> Compiled<Count> {
-    let mut graph = Graph::<Count>::new("counter");
-    let step = graph.node("step", step);
-    graph.edge(START, step).checkpointer(store.clone()).recursion_limit(u32::MAX);
-    let decide = move |count: &Count| if count.counter >= count.limit { Go::end() } else { Go::to(step) };
-    graph.route(step, decide, [step.into(), END]);
+fn counter(store: &SharedCheckpointer) -> CompiledGraph<Count> {
+    let mut graph = StateGraph::<Count>::new("counter");
+    let step = graph.add_node("step", step);
+    graph.add_edge(START, step).checkpointer(store.clone()).recursion_limit(u32::MAX);
+    let decide = move |count: &Count| if count.counter >= count.limit { Goto::end() } else { Goto::node(step) };
+    graph.add_conditional_edges(step, decide, [step.into(), END]);
     graph.compile().expect("one node in a loop compiles")
 }
 
-fn count_to(graph: &Compiled<Count>, limit: i64) -> Run<Count> {
-    graph.run(Count::input().counter(0).limit(limit)).thread(THREAD)
+fn count_to(graph: &CompiledGraph<Count>, limit: i64) -> RunBuilder<Count> {
+    graph.invoke(Count::input().counter(0).limit(limit)).thread(THREAD)
 }
 
-fn latest(runtime: &Runtime, graph: &Compiled<Count>) -> i64 {
-    runtime.block_on(graph.threads().state(THREAD)).expect("the thread was filled").state.counter
+fn latest(runtime: &Runtime, graph: &CompiledGraph<Count>) -> i64 {
+    runtime.block_on(graph.threads().get_state(THREAD)).expect("the thread was filled").state.counter
 }
 
-pub(crate) fn run(id: &str, runtime: &Runtime, supersteps: i64, store: Store) {
+pub(crate) fn run(id: &str, runtime: &Runtime, supersteps: i64, store: CheckpointerKind) {
     let open = || {
         let opened = store.open(runtime);
         (counter(&opened.store), opened)
     };
-    let (times, ((graph, opened), _)) = measure::each(open, |(graph, _)| runtime.finish(count_to(graph, supersteps)));
+    let (times, ((graph, opened), _)) =
+        measure::time_each(open, |(graph, _)| runtime.finish(count_to(graph, supersteps)));
     drop(graph);
-    let result = json!({ "counter": latest(runtime, &counter(&opened.again(runtime))) });
+    let result = json!({ "counter": latest(runtime, &counter(&opened.reopen(runtime))) });
     let params = json!({ "supersteps": supersteps, "store": store.name() });
     Report { bytes: Some(opened.bytes(runtime)), ..Report::new(params, result) }.print(id, runtime, &times);
 }
 
-/// The lines that a word of W11 asks for.
+/// Returns the measurements that a W11 id asks for.
 pub(crate) fn parts(word: &str) -> Option<&'static [&'static str]> {
     match word {
         "resume" => Some(&["latest", "history", "fork"]),
@@ -66,10 +67,10 @@ pub(crate) fn parts(word: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-pub(crate) fn resume(runtime: &Runtime, checkpoints: i64, parts: &[&str], store: Store) {
+pub(crate) fn resume(runtime: &Runtime, checkpoints: i64, parts: &[&str], store: CheckpointerKind) {
     let opened = store.open(runtime);
     runtime.finish(count_to(&counter(&opened.store), checkpoints - 1));
-    let graph = counter(&opened.again(runtime));
+    let graph = counter(&opened.reopen(runtime));
     for part in parts {
         let id = format!("w11_{part}_{checkpoints}_{}", store.name());
         let (times, report) = match *part {
@@ -82,24 +83,24 @@ pub(crate) fn resume(runtime: &Runtime, checkpoints: i64, parts: &[&str], store:
     }
 }
 
-fn resume_latest(runtime: &Runtime, graph: &Compiled<Count>) -> (Times, Report) {
-    let (times, counter) = measure::batch(|| latest(runtime, graph));
+fn resume_latest(runtime: &Runtime, graph: &CompiledGraph<Count>) -> (Times, Report) {
+    let (times, counter) = measure::time_batches(|| latest(runtime, graph));
     (times, Report::new(json!({}), json!({ "counter": counter })))
 }
 
-async fn history(graph: &Compiled<Count>) -> superstep::Result<Vec<(i64, CheckpointId)>> {
+async fn history(graph: &CompiledGraph<Count>) -> superstep::Result<Vec<(i64, CheckpointId)>> {
     let (threads, mut query) = (graph.threads(), HistoryQuery { limit: Some(PAGE), ..HistoryQuery::default() });
     let mut seen = Vec::new();
     loop {
-        let page = threads.history(THREAD, &query).await?;
+        let page = threads.get_state_history(THREAD, &query).await?;
         let Some(last) = page.last() else { return Ok(seen) };
         query.before = Some(last.id());
-        seen.extend(page.iter().map(|at: &Snapshot<Count>| (at.state.counter, at.id())));
+        seen.extend(page.iter().map(|at: &StateSnapshot<Count>| (at.state.counter, at.id())));
     }
 }
 
-fn resume_history(runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) -> (Times, Report) {
-    let (times, seen) = measure::batch(|| runtime.block_on(history(graph)).expect("the thread was filled"));
+fn resume_history(runtime: &Runtime, graph: &CompiledGraph<Count>, checkpoints: i64) -> (Times, Report) {
+    let (times, seen) = measure::time_batches(|| runtime.block_on(history(graph)).expect("the thread was filled"));
     let counters = seen.iter().map(|(counter, _)| *counter).filter(|counter| *counter != 0);
     let is_enough = i64::try_from(seen.len()).is_ok_and(|seen| seen >= checkpoints);
     let result = json!({ "enough": is_enough, "descending": counters.eq((1..checkpoints).rev()) });
@@ -107,11 +108,11 @@ fn resume_history(runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) 
     (times, Report { extra, ..Report::new(json!({}), result) })
 }
 
-fn resume_fork(runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) -> (Times, Report) {
+fn resume_fork(runtime: &Runtime, graph: &CompiledGraph<Count>, checkpoints: i64) -> (Times, Report) {
     let middle = checkpoints / 2;
     let seen = runtime.block_on(history(graph)).expect("the thread was filled");
     let (_, at) = *seen.iter().find(|(counter, _)| *counter == middle).expect("a counter passes its middle");
-    // Forks stay on their thread: each repetition has a copy of its own, so that the thread does not grow for ever.
+    // Forks stay on their thread: each repetition uses a new copy, so that the thread does not grow.
     let copies = Cell::new(0_u32);
     let copy = || {
         let number = copies.replace(copies.get() + 1);
@@ -122,10 +123,10 @@ fn resume_fork(runtime: &Runtime, graph: &Compiled<Count>, checkpoints: i64) -> 
     };
     let fork = async |thread: &str| {
         let update = Count::update().limit(middle + 3);
-        let forked = graph.threads().update(thread, update).as_node("step").at(at).await?;
-        graph.go_on(thread).at(forked).await
+        let forked = graph.threads().update_state(thread, update).as_node("step").from_checkpoint(at).await?;
+        graph.continue_thread(thread).from_checkpoint(forked).await
     };
     let unit = |thread: &String| runtime.block_on(fork(thread)).expect("a fork runs to its end").state.counter;
-    let (times, counter) = measure::prepared(Bounds { iterations: 500, ..Bounds::default() }, copy, unit);
+    let (times, counter) = measure::time_with_setup(Bounds { iterations: 500, ..Bounds::default() }, copy, unit);
     (times, Report::new(json!({}), json!({ "counter": counter })))
 }

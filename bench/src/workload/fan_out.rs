@@ -1,31 +1,31 @@
-//! W4: one send for each subject to a graph inside, which runs twelve nodes.
+//! W4: one send for each subject to a subgraph, which runs twelve nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use superstep::Compiled;
+use superstep::CompiledGraph;
 use superstep::prelude::*;
 
-use super::Store;
+use super::CheckpointerKind;
+use crate::fixture_text::text;
 use crate::measure::Report;
 use crate::runtime::Runtime;
-use crate::text::text;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Overview {
     subjects: Vec<Arc<str>>,
     #[reduce(append)]
     items: Vec<String>,
 }
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Work {
     subject: String,
     items: Vec<String>,
 }
 
-/// What a send gives to the graph inside: its input.
+/// Input of the subgraph, given by a send.
 #[derive(Clone, Serialize, Deserialize)]
 struct Subject {
     subject: Arc<str>,
@@ -48,33 +48,38 @@ async fn bump(work: View<Work>) -> WorkUpdate {
     Work::update().items(vec![format!("{} a", work.items[0])])
 }
 
-fn work() -> Compiled<Work> {
-    let mut graph = Graph::<Work>::new("work");
-    let (edit, generate, bump) = (graph.node("edit", edit), graph.node("generate", generate), graph.node("bump", bump));
-    graph.input(["subject"]).output(["items"]);
-    graph.edge(START, edit).edge(edit, generate).edge(generate, bump);
+fn work() -> CompiledGraph<Work> {
+    let mut graph = StateGraph::<Work>::new("work");
+    let (edit, generate, bump) =
+        (graph.add_node("edit", edit), graph.add_node("generate", generate), graph.add_node("bump", bump));
+    graph.input_fields(["subject"]).output_fields(["items"]);
+    graph.add_edge(START, edit).add_edge(edit, generate).add_edge(generate, bump);
     let is_done = |work: &Work| work.items[0].ends_with(" a a a a a a a a a a");
-    graph.route(bump, move |work: &Work| if is_done(work) { Go::end() } else { Go::to(bump) }, [bump.into(), END]);
+    graph.add_conditional_edges(
+        bump,
+        move |work: &Work| if is_done(work) { Goto::end() } else { Goto::node(bump) },
+        [bump.into(), END],
+    );
     graph.compile().expect("the graph inside compiles")
 }
 
-fn overview() -> Compiled<Overview> {
-    let mut graph = Graph::<Overview>::new("overview");
-    let work = graph.node("work", work());
+fn overview() -> CompiledGraph<Overview> {
+    let mut graph = StateGraph::<Overview>::new("overview");
+    let work = graph.add_node("work", work());
     let sends = move |overview: &Overview| {
         let subjects = overview.subjects.iter().cloned();
-        subjects.map(|subject| Send::new(work, Subject { subject })).collect::<Vec<_>>()
+        subjects.map(|subject| SendTo::new(work, Subject { subject })).collect::<Vec<_>>()
     };
-    graph.entry_by(sends, [work]).edge(work, END);
+    graph.set_conditional_entry_point(sends, [work]).add_edge(work, END);
     graph.compile().expect("the graph around compiles")
 }
 
-pub(crate) fn run(id: &str, runtime: &Runtime, sends: usize, store: Store) {
+pub(crate) fn run(id: &str, runtime: &Runtime, sends: usize, store: CheckpointerKind) {
     let graph = overview();
     let subjects: Vec<Arc<str>> = (0..sends).map(|number| text(1_000, number).into()).collect();
     let call = || {
         EXECUTED.store(0, Ordering::Relaxed);
-        graph.run(Overview::input().subjects(subjects.clone()))
+        graph.invoke(Overview::input().subjects(subjects.clone()))
     };
     let (times, done, bytes) = super::timed(runtime, store, call);
     let items = &done.state.items;

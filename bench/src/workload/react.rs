@@ -1,25 +1,25 @@
-//! W5: the ready-made agent, whose model asks for a tool a hundred times before it answers.
+//! W5: the ready-made agent, whose model calls a tool a hundred times before it answers.
 
 use serde_json::json;
-use superstep::agent::{AgentState, react_agent};
-use superstep::core::message::{Role, ToolCall, Usage};
-use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request};
+use superstep::agents::{AgentState, react_agent};
+use superstep::core::message::{Role, TokenUsage, ToolCall};
+use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelInfo, ModelKind};
 use superstep::prelude::*;
-use superstep::{Compiled, Result};
+use superstep::{CompiledGraph, Result};
 
-use super::Store;
+use super::CheckpointerKind;
 use crate::measure::Report;
 use crate::runtime::Runtime;
 
-/// Asks for the tool until it has been given so many results.
-struct Asker(usize);
+/// A model that calls the tool until it has this number of results.
+struct ToolCallingModel(usize);
 
-impl Model for Asker {
+impl Model for ToolCallingModel {
     fn info(&self) -> ModelInfo {
         ModelInfo::new("bench", "asker", ModelKind::Rules)
     }
 
-    async fn answer(&self, request: &Request, _out: &mut Pieces<'_>) -> Result<Answer> {
+    async fn generate(&self, request: &ChatRequest, _out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let results = request.messages.iter().filter(|message| message.role == Role::Tool).count();
         let message = match results < self.0 {
             true => {
@@ -29,8 +29,8 @@ impl Model for Asker {
             }
             false => Message::assistant("answer".repeat(100)),
         };
-        // Whoever does not count has its tokens estimated from all that was said, which is no part of the loop.
-        Ok(Answer::new(message, self.info()).with_usage(Usage::new(1, 1)))
+        // Without reported usage the tokens would be estimated from all messages, which is not part of the loop.
+        Ok(ChatResponse::new(message, self.info()).with_usage(TokenUsage::new(1, 1)))
     }
 }
 
@@ -40,14 +40,14 @@ async fn lookup(query: String) -> String {
     format!("result for query: {query}").repeat(10)
 }
 
-fn agent(rounds: usize) -> Compiled<AgentState> {
+fn agent(rounds: usize) -> CompiledGraph<AgentState> {
     let most = u32::try_from(rounds + 2).expect("a bench has few rounds");
-    react_agent(Asker(rounds), [lookup()]).max_rounds(most).compile().expect("an agent compiles")
+    react_agent(ToolCallingModel(rounds), [lookup()]).max_iterations(most).compile().expect("an agent compiles")
 }
 
-pub(crate) fn run(id: &str, runtime: &Runtime, rounds: usize, store: Store) {
+pub(crate) fn run(id: &str, runtime: &Runtime, rounds: usize, store: CheckpointerKind) {
     let agent = agent(rounds);
-    let (times, done, bytes) = super::timed(runtime, store, || agent.run("look it up"));
+    let (times, done, bytes) = super::timed(runtime, store, || agent.invoke("look it up"));
     let messages = &done.state.messages;
     let results = messages.iter().filter(|message| message.role == Role::Tool);
     let result = json!({
@@ -56,6 +56,6 @@ pub(crate) fn run(id: &str, runtime: &Runtime, rounds: usize, store: Store) {
         "final_chars": messages.last().map_or(0, |message| message.text().len()),
     });
     let params = json!({ "rounds": rounds, "store": store.name() });
-    let extra = json!({ "cpu_us_per_round": times.least_cpu() / rounds as f64 * 1e6 });
+    let extra = json!({ "cpu_us_per_round": times.min_cpu() / rounds as f64 * 1e6 });
     Report { bytes, extra, ..Report::new(params, result) }.print(id, runtime, &times);
 }

@@ -1,29 +1,29 @@
-//! W9: one node asks a model that speaks in many pieces, and a reader takes them.
+//! W9: one node calls a model that responds in many chunks, and a reader consumes them.
 
 use std::time::Instant;
 
 use serde_json::json;
-use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, SharedModel};
+use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelInfo, ModelKind, SharedModel};
 use superstep::prelude::*;
-use superstep::{Compiled, Result, StreamMode};
+use superstep::{CompiledGraph, Result, StreamMode};
 
 use crate::measure::{self, Report};
 use crate::runtime::Runtime;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Chat {
     #[reduce(messages)]
     messages: Messages,
 }
 
-/// What the reader reads.
+/// Kind of stream that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum ReaderKind {
     Messages,
     Events,
 }
 
-impl Reader {
+impl ReaderKind {
     pub(crate) fn parse(word: &str) -> Option<Self> {
         match word {
             "messages" => Some(Self::Messages),
@@ -33,53 +33,53 @@ impl Reader {
     }
 }
 
-struct Speaker(usize);
+struct StreamingModel(usize);
 
-impl Model for Speaker {
+impl Model for StreamingModel {
     fn info(&self) -> ModelInfo {
         ModelInfo::new("bench", "speaker", ModelKind::Rules)
     }
 
-    async fn answer(&self, _request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+    async fn generate(&self, _request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let mut text = String::new();
         for _ in 0..self.0 {
             out.text("tok ").await;
             text.push_str("tok ");
             tokio::task::yield_now().await;
         }
-        Ok(Answer::new(Message::assistant(text), self.info()))
+        Ok(ChatResponse::new(Message::assistant(text), self.info()))
     }
 }
 
-async fn think(chat: View<Chat>, model: Ctx<SharedModel>, cx: Cx) -> Result<ChatUpdate, NodeError> {
+async fn think(chat: View<Chat>, model: RunContext<SharedModel>, cx: TaskContext) -> Result<ChatUpdate, NodeError> {
     let answer = cx.model(&model).messages(&chat.messages).await?;
     Ok(Chat::update().messages(answer.message))
 }
 
-pub(crate) fn run(id: &str, runtime: &Runtime, tokens: usize, reader: Reader) {
-    let mut graph = Graph::<Chat, SharedModel>::new("chat");
-    let think = graph.node("think", think);
-    graph.edge(START, think).edge(think, END);
+pub(crate) fn run(id: &str, runtime: &Runtime, tokens: usize, reader: ReaderKind) {
+    let mut graph = StateGraph::<Chat, SharedModel>::new("chat");
+    let think = graph.add_node("think", think);
+    graph.add_edge(START, think).add_edge(think, END);
     let chat = graph.compile().expect("one node compiles");
-    let model: SharedModel = Speaker(tokens).into();
+    let model: SharedModel = StreamingModel(tokens).into();
     let mut firsts = Vec::new();
-    let (times, (seen, chars)) = measure::batch(|| {
+    let (times, (seen, chars)) = measure::time_batches(|| {
         let (seen, chars, first) = runtime.block_on(read(&chat, &model, reader));
         firsts.push(first);
         (seen, chars)
     });
     let result = json!({ "tokens": seen, "final_chars": chars });
     let extra =
-        json!({ "ttft_s": measure::spread(&firsts), "cpu_us_per_token": times.least_cpu() / tokens as f64 * 1e6 });
-    let mode = if reader == Reader::Messages { "messages" } else { "events" };
+        json!({ "ttft_s": measure::spread(&firsts), "cpu_us_per_token": times.min_cpu() / tokens as f64 * 1e6 });
+    let mode = if reader == ReaderKind::Messages { "messages" } else { "events" };
     let report = Report { extra, ..Report::new(json!({ "tokens": tokens, "mode": mode }), result) };
     report.print(id, runtime, &times);
 }
 
-/// How many pieces with text the reader got, how long the message is, and when the first piece came.
-async fn read(chat: &Compiled<Chat, SharedModel>, model: &SharedModel, reader: Reader) -> (usize, usize, f64) {
+/// Returns the number of chunks with text, the length of the message, and the time of the first chunk.
+async fn read(chat: &CompiledGraph<Chat, SharedModel>, model: &SharedModel, reader: ReaderKind) -> (usize, usize, f64) {
     let begun = Instant::now();
-    let run = chat.run(Chat::input().messages("go")).context(model.clone());
+    let run = chat.invoke(Chat::input().messages("go")).context(model.clone());
     let (mut seen, mut first) = (0, 0.0);
     let mut count = |has_text: bool| {
         if has_text && seen == 0 {
@@ -88,14 +88,14 @@ async fn read(chat: &Compiled<Chat, SharedModel>, model: &SharedModel, reader: R
         seen += usize::from(has_text);
     };
     let done = match reader {
-        Reader::Messages => {
+        ReaderKind::Messages => {
             let mut stream = run.stream_mode([StreamMode::Messages, StreamMode::Values]);
             while let Some(part) = stream.next().await {
                 count(part.data.text().is_some_and(|text| !text.is_empty()));
             }
             stream.finish().await
         }
-        Reader::Events => {
+        ReaderKind::Events => {
             let mut stream = run.stream_events();
             while let Some(event) = stream.next().await {
                 count(event.data.text().is_some_and(|text| !text.is_empty()));

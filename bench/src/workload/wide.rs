@@ -1,18 +1,18 @@
-//! W3: fifteen fields of big nested values, which are shared and never changed.
+//! W3: fifteen fields with large nested values, which are shared and never changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
 use superstep::prelude::*;
-use superstep::{Compiled, Outcome};
+use superstep::{CompiledGraph, Outcome};
 
-use super::Store;
+use super::CheckpointerKind;
+use crate::fixture_text::text;
 use crate::measure::Report;
 use crate::runtime::Runtime;
-use crate::text::text;
 
-/// A value of any shape. Comparing two that are one costs nothing: the type is `Eq`, so pointers are looked at first.
+/// Any JSON-like value. Comparing a value with itself is free: the type is `Eq`, so `LayoutEdge` compares pointers first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Tree {
@@ -26,7 +26,7 @@ enum Tree {
 
 type Shared = Arc<Tree>;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Wide {
     #[reduce(append)]
     messages: Vec<Shared>,
@@ -75,10 +75,10 @@ fn unless_null<T>(old: &mut Option<T>, new: Option<T>) {
     }
 }
 
-/// The text every text field is given.
+/// Value of every text field.
 type Text = Arc<str>;
 
-async fn one(wide: View<Wide>, text: Ctx<Text>) -> WideUpdate {
+async fn one(wide: View<Wide>, text: RunContext<Text>) -> WideUpdate {
     Wide::update().events(wide.messages.clone()).medium(text.clone_text())
 }
 
@@ -95,7 +95,7 @@ async fn four(wide: View<Wide>) -> WideUpdate {
     Wide::update().labels(wide.events.clone()).drafts(wide.events.clone()).docs(wide.events.clone())
 }
 
-async fn five(wide: View<Wide>, text: Ctx<Text>) -> WideUpdate {
+async fn five(wide: View<Wide>, text: RunContext<Text>) -> WideUpdate {
     let last = wide.labels.last().cloned();
     Wide::update()
         .user(last.clone())
@@ -110,12 +110,12 @@ async fn six(wide: View<Wide>) -> WideUpdate {
     Wide::update().messages(wide.drafts.clone())
 }
 
-/// `Ctx` is itself something to clone; this is what it holds.
+/// Clones the value inside a `RunContext`, which is itself `Clone`.
 trait CloneText {
     fn clone_text(&self) -> Text;
 }
 
-impl CloneText for Ctx<Text> {
+impl CloneText for RunContext<Text> {
     fn clone_text(&self) -> Text {
         Text::clone(self)
     }
@@ -128,17 +128,23 @@ fn entries(value: Option<&Shared>) -> BTreeMap<String, Shared> {
     }
 }
 
-fn wide(length: usize) -> Compiled<Wide, Text> {
-    let mut graph = Graph::<Wide, Text>::new("wide");
-    let (one, two, three) = (graph.node("one", one), graph.node("two", two), graph.node("three", three));
-    let (four, five, six) = (graph.node("four", four), graph.node("five", five), graph.node("six", six));
-    graph.edge(START, one).edge(one, two).edge(two, three).edge(two, four).join([three, four], five).edge(five, six);
-    let decide = move |wide: &Wide| if wide.messages.len() > length { Go::end() } else { Go::to(one) };
-    graph.route(six, decide, [one.into(), END]).recursion_limit(1_000);
+fn wide(length: usize) -> CompiledGraph<Wide, Text> {
+    let mut graph = StateGraph::<Wide, Text>::new("wide");
+    let (one, two, three) = (graph.add_node("one", one), graph.add_node("two", two), graph.add_node("three", three));
+    let (four, five, six) = (graph.add_node("four", four), graph.add_node("five", five), graph.add_node("six", six));
+    graph
+        .add_edge(START, one)
+        .add_edge(one, two)
+        .add_edge(two, three)
+        .add_edge(two, four)
+        .add_join([three, four], five)
+        .add_edge(five, six);
+    let decide = move |wide: &Wide| if wide.messages.len() > length { Goto::end() } else { Goto::node(one) };
+    graph.add_conditional_edges(six, decide, [one.into(), END]).recursion_limit(1_000);
     graph.compile().expect("six nodes in a circle with a way out compile")
 }
 
-/// How a message of that many leaves branches.
+/// Returns the branching of a message with this number of leaves.
 pub(crate) fn branches(leaves: usize) -> Option<(usize, usize)> {
     [(25, (5, 5)), (15, (3, 5)), (9, (3, 3))]
         .into_iter()
@@ -154,10 +160,10 @@ fn message((outer, inner): (usize, usize)) -> Shared {
     Arc::new(Tree::Map((0..outer).map(|number| (key(number), branch())).collect()))
 }
 
-pub(crate) fn run(id: &str, runtime: &Runtime, (leaves, length): (usize, usize), store: Store) {
+pub(crate) fn run(id: &str, runtime: &Runtime, (leaves, length): (usize, usize), store: CheckpointerKind) {
     let (graph, text) = (wide(length), Arc::new(Text::from(text(length, 0))));
     let message = message(branches(leaves).unwrap_or((1, 1)));
-    let call = || graph.run(Wide::input().messages(vec![message.clone()])).shared_context(text.clone());
+    let call = || graph.invoke(Wide::input().messages(vec![message.clone()])).shared_context(text.clone());
     let (times, done, bytes) = super::timed(runtime, store, call);
     let params = json!({ "leaves": leaves, "n": length, "store": store.name() });
     Report { bytes, ..Report::new(params, lengths(&done)) }.print(id, runtime, &times);

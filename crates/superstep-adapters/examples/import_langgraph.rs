@@ -1,10 +1,10 @@
-//! Brings every thread of a LangGraph SQLite file into a file of ours, and says what came.
+//! Imports every thread of a LangGraph SQLite file into a superstep SQLite file and prints a summary of each.
 //!
 //! `cargo run -p superstep-adapters --all-features --example import_langgraph -- checkpoints.sqlite threads.db`
 
 use superstep::Error;
-use superstep_adapters::langgraph::LangGraph;
-use superstep_adapters::sqlite::Sqlite;
+use superstep_adapters::langgraph::LangGraphImporter;
+use superstep_adapters::sqlite::SqliteCheckpointer;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,17 +12,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [from, to] = &arguments[..] else {
         return Err("name a file of LangGraph's and one of ours: checkpoints.sqlite threads.db".into());
     };
-    let (python, ours) = (LangGraph::sqlite(from)?, Sqlite::open(to)?);
+    let (python, ours) = (LangGraphImporter::sqlite(from)?, SqliteCheckpointer::open(to)?);
     let mut failed = 0;
     for thread in python.threads().await? {
         match python.import(&thread, ours.clone()).await {
             Ok(brought) => {
-                let due = if brought.due.is_empty() { "nothing".to_owned() } else { brought.due.join(", ") };
+                let due =
+                    if brought.next_nodes.is_empty() { "nothing".to_owned() } else { brought.next_nodes.join(", ") };
                 println!(
                     "{thread}: {} checkpoints of {} graphs; {due} due, {} open questions",
-                    brought.checkpoints, brought.graphs, brought.questions
+                    brought.checkpoints, brought.graphs, brought.interrupts
                 );
-                brought.notes.iter().for_each(|note| println!("    {note}"));
+                brought.warnings.iter().for_each(|note| println!("    {note}"));
             }
             Err(error) => {
                 failed += 1;

@@ -1,26 +1,27 @@
-//! Records the threads of `tests/it/recorded/workshop.rs` in the formats of this version, for all versions to come.
+//! Writes the threads of `tests/it/recorded/workshop.rs` in the formats of this version, as fixtures for all later
+//! versions.
 //!
-//! Started by `cargo xtask record`. Writes a new folder and never touches one that is there.
+//! Started by `cargo xtask record`. Writes a new folder and never changes an existing one.
 
-#[path = "../tests/it/recorded/workshop.rs"]
+#[path = "../tests/it/stored_fixtures/threads.rs"]
 mod workshop;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use superstep_adapters::postgres::Postgres;
-use superstep_adapters::sqlite::Sqlite;
-use superstep_cluster::{Private, postgres, run};
+use superstep_adapters::postgres::PostgresCheckpointer;
+use superstep_adapters::sqlite::SqliteCheckpointer;
+use superstep_cluster::{TempPostgresServer, postgres, run};
 use superstep_core::port::SharedCheckpointer;
 
-/// What any step may fail with.
+/// Error of any step.
 type Trouble = Box<dyn std::error::Error>;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let recorded = match std::env::args().nth(1) {
         Some(folder) => Box::pin(record(PathBuf::from(folder))).await,
-        None => Err("name the folder of the new version, such as `fixtures/stores/v2`".into()),
+        None => Err("name the folder of the new version, such as `testing/fixtures/stores/v2`".into()),
     };
     match recorded {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,20 +46,20 @@ async fn record(folder: PathBuf) -> Result<(), Trouble> {
 }
 
 async fn in_sqlite(path: &Path) -> Result<serde_json::Value, Trouble> {
-    let store: SharedCheckpointer = Sqlite::open(path)?.into();
+    let store: SharedCheckpointer = SqliteCheckpointer::open(path)?.into();
     workshop::record(&store).await?;
     Ok(workshop::told(&store).await?)
 }
 
 async fn in_postgres(path: &Path) -> Result<serde_json::Value, Trouble> {
-    let cluster = Private::start()?;
-    let store: SharedCheckpointer = Postgres::options().connect(&cluster.url()).await?.into();
+    let cluster = TempPostgresServer::start()?;
+    let store: SharedCheckpointer = PostgresCheckpointer::options().connect(&cluster.url()).await?.into();
     workshop::record(&store).await?;
     let told = workshop::told(&store).await?;
     drop(store);
     let plain = ["--no-owner", "--no-privileges", "--schema=superstep"];
     let dump = run(postgres("pg_dump")?.args(plain).arg(cluster.url()))?;
-    // Newer clients lock their own commands; older ones do not know how.
+    // Newer `psql` clients use restricted mode; older ones do not know these commands.
     let lines = dump.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"));
     std::fs::write(path, lines.map(|line| format!("{line}\n")).collect::<String>())?;
     Ok(told)

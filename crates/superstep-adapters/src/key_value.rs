@@ -1,311 +1,325 @@
-//! Checkpoints in any store that keeps values under keys: a folder of files, SQLite, Redis, or one of your own.
+//! A checkpointer on top of any key-value store: a folder of files, SQLite, Redis, or a store of your own.
 //!
-//! Each thread is a log of records (`record`), numbered without a gap. A commit puts one new key with the next number,
-//! and that is the whole transaction: of many who try one succeeds, and whoever was overtaken finds out (`thread`).
-//! What the records come to is kept in memory as tables (`tables`), where the log of changes decides what a commit is
-//! made of, as it does for databases. Who moves a thread is in `lease`, what is done on the side in `keeper`, what
-//! becomes of a thread that is damaged in `damage`. Where things are is in `keys`, what stands around every value in
-//! `frame`. The doors are in folders of their own.
+//! Each thread is a log of records (`record`), numbered without gaps. A commit puts one new key with the next number,
+//! and that put is the whole transaction: if several processes try, one succeeds and the others detect that the
+//! number is taken (`thread`). The tables that result from the records are cached in memory (`tables`); as in the
+//! database adapters, the change log (`crate::log`) decides which rows a commit consists of. Leases are in `lease`,
+//! background work in `keeper`, the handling of corrupt threads in `damage`, key names in `keys`, the envelope around
+//! every value in `frame`. Each backend has its own module.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use superstep_core::checkpoint::Namespace;
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::checkpoint::CheckpointNamespace;
+use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, EventsQuery, HistoryQuery, KeyValue, Lease, Loaded, PruneReport, Retention, Stats,
-    StoredEvent, ThreadStatus, ThreadsQuery,
+    CheckpointSelector, CheckpointTuple, Checkpointer, CheckpointerStats, Commit, EventsQuery, HistoryQuery, KeyValue,
+    Lease, PruneReport, Retention, StoredEvent, ThreadStatus, ThreadsQuery,
 };
 
+mod backend;
+mod background;
+mod blocking_pool;
 mod codec;
 mod commit;
-mod damage;
-mod events;
+mod corruption;
+mod envelope;
 mod files;
-mod frame;
-mod keeper;
+mod journal;
 mod keys;
 mod lease;
-mod listing;
+mod log_record;
 mod prune;
 mod read;
-mod record;
 #[cfg(feature = "redis")]
 mod redis;
-mod room;
-mod shelf;
 #[cfg(feature = "sqlite")]
-mod sqlite;
-mod tables;
-mod thread;
-mod upkeep;
-mod workers;
+mod sqlite_table;
+mod thread_cache;
+mod thread_index;
+mod thread_log;
+mod thread_tables;
+mod threads;
 
-use crate::log::{self, Form};
-use commit::Desk;
-pub use files::Files;
-use keeper::Note;
+use crate::change_log::{self, ValueEncoding};
+use backend::Backend;
+use background::BackgroundTask;
+use commit::ThreadWriter;
+pub use files::FileKeyValue;
 use read::with_bodies;
 #[cfg(feature = "redis")]
-pub use redis::{Redis, RedisOptions};
-use room::Room;
+pub use redis::{RedisKeyValue, RedisOptions};
 #[cfg(feature = "sqlite")]
-pub use sqlite::SqliteKeys;
+pub use sqlite_table::SqliteKeyValue;
 
-/// How long a process that stood still is kept from writing to a thread that was deleted meanwhile.
-const REMEMBERED: Duration = Duration::from_secs(24 * 3_600);
+/// Time for which the tombstone of a deleted thread stays, so that a process that was suspended meanwhile cannot
+/// write to the thread.
+const TOMBSTONE_TTL: Duration = Duration::from_secs(24 * 3_600);
 
-/// How a store is opened; see [`KeyValueStore::options`].
+/// Settings of a checkpointer; see [`KeyValueCheckpointer::options`].
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct Options {
+pub struct KeyValueOptions {
     prefix: String,
-    lapse: Duration,
+    lease_timeout: Duration,
     time_to_live: Option<Duration>,
     threads: usize,
-    form: Form,
+    form: ValueEncoding,
 }
 
-impl Default for Options {
+impl Default for KeyValueOptions {
     fn default() -> Self {
         let (prefix, lapse) = ("superstep".to_owned(), Duration::from_secs(30));
-        Self { prefix, lapse, time_to_live: None, threads: 1_024, form: Form::Squeezed }
+        Self { prefix, lease_timeout: lapse, time_to_live: None, threads: 1_024, form: ValueEncoding::Compressed }
     }
 }
 
-impl Options {
-    /// Whether long values are written in fewer bytes (zstd). They are unless told; either is read whatever is told here.
+impl KeyValueOptions {
+    /// Enables the compression of long values with zstd. Default: on. Compressed and uncompressed values are readable
+    /// with either setting.
     pub fn compression(mut self, is_on: bool) -> Self {
-        self.form = if is_on { Form::Squeezed } else { Form::Plain };
+        self.form = if is_on { ValueEncoding::Compressed } else { ValueEncoding::Plain };
         self
     }
 
-    /// What all keys begin with, followed by `/`: stores with different prefixes do not see each other. `superstep`
-    /// unless told; 1 to 128 of `A-Z a-z 0-9 _ . : -`.
+    /// Sets the prefix of all keys, which is followed by `/`. Checkpointers with different prefixes do not see each
+    /// other. Default: `superstep`. A prefix has 1 to 128 of the characters `A-Z a-z 0-9 _ . : -`.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// After how long without a sign of life others may take the threads of this process. 30 seconds unless told.
-    /// Shorter means that work goes on sooner after a process died. Whichever it is, no two ever write to one thread:
-    /// what comes from a process whose thread was taken is refused.
-    pub fn lapse_after(mut self, lapse: Duration) -> Self {
-        self.lapse = lapse;
+    /// Sets the time without a heartbeat after which other processes may take over the threads of this process.
+    /// Default: 30 seconds. With a shorter time, the work of a crashed process continues sooner. Two processes never
+    /// write to one thread with any setting: writes with an outdated lease are rejected.
+    pub fn lease_timeout(mut self, lapse: Duration) -> Self {
+        self.lease_timeout = lapse;
         self
     }
 
-    /// How long a thread stays that nobody writes to. For ever unless told. It counts from the last commit, by what
-    /// the process that made it was told; a thread that a run moves does not go.
+    /// Sets the time after which a thread without commits is removed. Default: never. The time starts at the last
+    /// commit, with the setting of the process that made it; a thread with an active lease is not removed.
     pub fn time_to_live(mut self, time_to_live: Duration) -> Self {
         self.time_to_live = Some(time_to_live);
         self
     }
 
-    /// How many threads are kept in memory at most, without their long values. 1,024 unless told; one that is not in
-    /// memory is read again.
-    pub fn threads_in_memory(mut self, threads: usize) -> Self {
+    /// Sets the largest number of threads cached in memory, without their long values. Default: 1,024. Other threads
+    /// are read again when needed.
+    pub fn cached_threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Opens a store in whatever keeps values under keys.
+    /// Opens a checkpointer on top of a key-value store.
     ///
     /// # Errors
-    /// When the prefix is not one, a time is zero, or the system gives no thread or no randomness.
-    pub fn open<K: KeyValue>(&self, store: K) -> Result<KeyValueStore<K>> {
-        if self.lapse.is_zero() || self.time_to_live.is_some_and(|life| life.is_zero()) {
-            return Err(Error::new(Code::ConfigInvalid, "a lapse or a time to live of nothing")
-                .help("give both some time, or leave them out"));
+    /// Returns an error if the prefix is invalid, a time is zero, or the operating system provides no thread or no
+    /// randomness.
+    pub fn open<K: KeyValue>(&self, store: K) -> Result<KeyValueCheckpointer<K>> {
+        if self.lease_timeout.is_zero() || self.time_to_live.is_some_and(|life| life.is_zero()) {
+            return Err(Error::new(ErrorCode::ConfigInvalid, "a lapse or a time to live of nothing")
+                .with_help("give both some time, or leave them out"));
         }
         let (notes, inbox) = tokio::sync::mpsc::unbounded_channel();
-        let room = Arc::new(Room::new(store, self, notes)?);
-        let keeper = keeper::start(room.clone(), inbox)?;
-        Ok(KeyValueStore(Arc::new(Inner { room, keeper: Some(keeper) })))
+        let room = Arc::new(Backend::new(store, self, notes)?);
+        let keeper = background::start(room.clone(), inbox)?;
+        Ok(KeyValueCheckpointer(Arc::new(CheckpointerInner { room, background: Some(keeper) })))
     }
 }
 
-/// Checkpoints in a store that keeps values under keys. Clones are one and the same store.
+/// A checkpointer on top of a key-value store. Clones share one checkpointer.
 ///
-/// Any number of processes may share one: each thread is moved by one of them at a time, and what a process had under way
-/// when it died is there for the next, at the latest after [`Options::lapse_after`].
+/// Any number of processes may share the data: each thread has at most one lease holder at a time. If a process dies,
+/// other processes can continue its threads after [`KeyValueOptions::lease_timeout`] at the latest.
 ///
 /// ```
 /// use superstep::prelude::*;
-/// use superstep_adapters::key_value::{Files, KeyValueStore};
+/// use superstep_adapters::key_value::{FileKeyValue, KeyValueCheckpointer};
 ///
-/// #[derive(State, Clone, Serialize, Deserialize)]
+/// #[derive(GraphState, Clone, Serialize, Deserialize)]
 /// struct Visits {
 ///     #[reduce(add)]
 ///     count: u64,
 /// }
 ///
 /// # let folder = std::env::temp_dir().join(format!("superstep-doc-keys-{}", std::process::id()));
-/// let mut graph = Graph::<Visits>::new("visits");
-/// let visit = graph.node("visit", || Visits::update().count(1_u64));
-/// graph.edge(START, visit).edge(visit, END);
-/// graph.checkpointer(KeyValueStore::open(Files::open(&folder)?)?);
+/// let mut graph = StateGraph::<Visits>::new("visits");
+/// let visit = graph.add_node("visit", || Visits::update().count(1_u64));
+/// graph.add_edge(START, visit).add_edge(visit, END);
+/// graph.checkpointer(KeyValueCheckpointer::open(FileKeyValue::open(&folder)?)?);
 /// let visits = graph.compile()?;
 ///
-/// visits.run(Visits::input().count(0_u64)).thread("door").wait()?;
-/// assert_eq!(visits.run(Visits::input().count(0_u64)).thread("door").wait()?.state.count, 2);
+/// visits.invoke(Visits::input().count(0_u64)).thread("door").wait_blocking()?;
+/// assert_eq!(visits.invoke(Visits::input().count(0_u64)).thread("door").wait_blocking()?.state.count, 2);
 /// # drop((graph, visits));
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), superstep::Error>(())
 /// ```
-pub struct KeyValueStore<K: KeyValue>(Arc<Inner<K>>);
+pub struct KeyValueCheckpointer<K: KeyValue>(Arc<CheckpointerInner<K>>);
 
-struct Inner<K: KeyValue> {
-    room: Arc<Room<K>>,
-    keeper: Option<JoinHandle<()>>,
+struct CheckpointerInner<K: KeyValue> {
+    room: Arc<Backend<K>>,
+    background: Option<JoinHandle<()>>,
 }
 
-/// What is on its way is still done, as long as the store answers.
-impl<K: KeyValue> Drop for Inner<K> {
+/// Finishes writes that have started, as long as the store responds.
+impl<K: KeyValue> Drop for CheckpointerInner<K> {
     fn drop(&mut self) {
-        self.room.note(Note::Close);
-        if let Some(keeper) = self.keeper.take() {
-            // It only panics for a bug, which leaves nothing but a lease that lapses.
+        self.room.run_in_background(BackgroundTask::Close);
+        if let Some(keeper) = self.background.take() {
+            // The thread panics only because of a bug; the consequence is a lease that expires instead of being
+            // released.
             drop(keeper.join());
         }
     }
 }
 
-impl<K: KeyValue> Clone for KeyValueStore<K> {
+impl<K: KeyValue> Clone for KeyValueCheckpointer<K> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<K: KeyValue> std::fmt::Debug for KeyValueStore<K> {
+impl<K: KeyValue> std::fmt::Debug for KeyValueCheckpointer<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeyValueStore").field("keys", &self.0.room.keys).finish_non_exhaustive()
+        f.debug_struct("KeyValueCheckpointer").field("keys", &self.0.room.keys).finish_non_exhaustive()
     }
 }
 
-impl<K: KeyValue> KeyValueStore<K> {
-    /// Opens a store in whatever keeps values under keys, with the prefix `superstep`.
+impl<K: KeyValue> KeyValueCheckpointer<K> {
+    /// Opens a checkpointer on top of a key-value store, with the prefix `superstep`.
     ///
     /// # Errors
-    /// As [`Options::open`].
+    /// Returns the errors of [`KeyValueOptions::open`].
     pub fn open(store: K) -> Result<Self> {
-        Options::default().open(store)
+        KeyValueOptions::default().open(store)
     }
 
-    /// What the values are kept in.
+    /// Returns the underlying key-value store.
     #[must_use]
-    pub fn store(&self) -> &K {
+    pub fn key_value(&self) -> &K {
         &self.0.room.store
     }
 
-    /// Removes what is left of threads that outlived their time, and says how many there were. A store that was opened
-    /// with a time to live does so by itself, now and then.
+    /// Removes the remains of expired threads and returns their number. A checkpointer with a time to live does this
+    /// periodically in the background.
     ///
     /// # Errors
-    /// When the store fails; what was found before that is removed.
-    pub async fn sweep(&self) -> Result<usize> {
-        upkeep::sweep(&self.0.room).await
+    /// Returns an error if the store fails; threads found before the error stay removed.
+    pub async fn sweep_expired(&self) -> Result<usize> {
+        threads::sweep(&self.0.room).await
     }
 }
 
-impl KeyValueStore<Files> {
-    /// Opens a store in another way than the usual.
-    pub fn options() -> Options {
-        Options::default()
+impl KeyValueCheckpointer<FileKeyValue> {
+    /// Returns settings that the caller can change before opening.
+    pub fn options() -> KeyValueOptions {
+        KeyValueOptions::default()
     }
 }
 
-impl<K: KeyValue> Checkpointer for KeyValueStore<K> {
+impl<K: KeyValue> Checkpointer for KeyValueCheckpointer<K> {
     async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
         if !thread.is_valid() {
-            return Err(log::invalid(thread));
+            return Err(change_log::invalid_thread_id(thread));
         }
-        lease::acquire(&self.0.room, thread, run).await.map_err(|error| error.on_thread(Some(thread)))
+        lease::acquire(&self.0.room, thread, run).await.map_err(|error| error.with_thread(Some(thread)))
     }
 
     fn release(&self, lease: &Lease) {
-        if self.0.room.held.give_back(lease).is_some() {
-            lease::give_back(&self.0.room, &lease.thread, lease.fence);
+        if self.0.room.history_cache.release(lease).is_some() {
+            lease::release(&self.0.room, &lease.thread, lease.fence);
         }
     }
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let room = &*self.0.room;
-        let desk = Desk { room, lease: &commit.lease, log: room.thread(&commit.lease.thread) };
-        log::save(&desk, commit).await.map_err(|error| error.on_thread(Some(&commit.lease.thread)))
+        let desk = ThreadWriter { room, lease: &commit.lease, log: room.thread(&commit.lease.thread) };
+        change_log::save(&desk, commit).await.map_err(|error| error.with_thread(Some(&commit.lease.thread)))
     }
 
-    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
+    async fn load(
+        &self,
+        thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        at: CheckpointSelector,
+    ) -> Result<Option<CheckpointTuple>> {
         let (room, place) = (&*self.0.room, (thread.clone(), namespace.clone()));
-        let Some(mut log) = room.look(thread).await? else { return Ok(None) };
-        let id = if let At::Id(id) = at { Some(id) } else { None };
+        let Some(mut log) = room.read_thread(thread).await? else { return Ok(None) };
+        let id = if let CheckpointSelector::Id(id) = at { Some(id) } else { None };
         read::check_readable(&log, &place, id)?;
         let loaded = with_bodies(room, &mut log, |tables, bodies| read::load(tables, &place, at, bodies)).await;
-        loaded.map_err(|error| error.on_thread(Some(thread)))
+        loaded.map_err(|error| error.with_thread(Some(thread)))
     }
 
-    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
+    async fn history(
+        &self,
+        thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        query: &HistoryQuery,
+    ) -> Result<Vec<CheckpointTuple>> {
         let (room, place) = (&*self.0.room, (thread.clone(), namespace.clone()));
-        let Some(mut log) = room.look(thread).await? else { return Ok(Vec::new()) };
+        let Some(mut log) = room.read_thread(thread).await? else { return Ok(Vec::new()) };
         read::check_readable(&log, &place, query.before)?;
         let listed = with_bodies(room, &mut log, |tables, bodies| read::history(tables, &place, query, bodies)).await;
-        listed.map_err(|error| error.on_thread(Some(thread)))
+        listed.map_err(|error| error.with_thread(Some(thread)))
     }
 
     async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
-        upkeep::threads(&self.0.room, query).await
+        threads::threads(&self.0.room, query).await
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
-        match self.0.room.look(thread).await? {
+        match self.0.room.read_thread(thread).await? {
             Some(log) => {
-                log.check_whole()?;
+                log.check_not_corrupt()?;
                 lease::status(&self.0.room, &log).await
             }
             None => Ok(None),
         }
     }
 
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
-        let Some(log) = self.0.room.look(thread).await? else { return Ok(Vec::new()) };
-        let lines = log.tables.lines.iter().filter(|line| !line.rows.is_empty());
-        let mut namespaces: Vec<Namespace> = lines.map(|line| line.namespace.clone()).collect();
+    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
+        let Some(log) = self.0.room.read_thread(thread).await? else { return Ok(Vec::new()) };
+        let lines = log.tables.histories.iter().filter(|line| !line.rows.is_empty());
+        let mut namespaces: Vec<CheckpointNamespace> = lines.map(|line| line.namespace.clone()).collect();
         namespaces.sort();
         Ok(namespaces)
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        upkeep::delete_thread(&self.0.room, thread).await?;
-        self.0.room.held.forget(thread);
+        threads::delete_thread(&self.0.room, thread).await?;
+        self.0.room.history_cache.remove(thread);
         Ok(())
     }
 
     async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
         if !to.is_valid() {
-            return Err(log::invalid(to));
+            return Err(change_log::invalid_thread_id(to));
         }
-        upkeep::copy_thread(&self.0.room, from, to).await
+        threads::copy_thread(&self.0.room, from, to).await
     }
 
     async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
-        prune::prune(&self.0.room, thread, retention).await.map_err(|error| error.on_thread(Some(thread)))
+        prune::prune(&self.0.room, thread, retention).await.map_err(|error| error.with_thread(Some(thread)))
     }
 
-    async fn stats(&self) -> Result<Stats> {
-        upkeep::stats(&self.0.room).await
+    async fn stats(&self) -> Result<CheckpointerStats> {
+        threads::stats(&self.0.room).await
     }
 
     async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
-        events::events(&self.0.room, thread, query).await.map_err(|error| error.on_thread(Some(thread)))
+        journal::events(&self.0.room, thread, query).await.map_err(|error| error.with_thread(Some(thread)))
     }
 
-    async fn last_event(&self, thread: &ThreadId) -> Result<u64> {
-        Ok(self.0.room.look(thread).await?.map_or(0, |log| log.tables.last_event))
+    async fn last_event_number(&self, thread: &ThreadId) -> Result<u64> {
+        Ok(self.0.room.read_thread(thread).await?.map_or(0, |log| log.tables.last_event))
     }
 
-    async fn forget_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
-        events::forget(&self.0.room, thread, up_to).await.map_err(|error| error.on_thread(Some(thread)))
+    async fn delete_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
+        journal::delete_up_to(&self.0.room, thread, up_to).await.map_err(|error| error.with_thread(Some(thread)))
     }
 }

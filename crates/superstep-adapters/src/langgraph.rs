@@ -1,198 +1,200 @@
-//! Threads that LangGraph wrote in Python, brought over: out of the tables of its SQLite and PostgreSQL savers, into any
-//! store of ours.
+//! Import of threads that LangGraph wrote in Python, from the tables of its SQLite and PostgreSQL checkpointers into
+//! any checkpointer.
 //!
-//! Reads and never writes there. Everything is data: nothing is imported, constructed or run, whatever a value asks for.
-//! What a value of Python becomes is listed in the book, in "Coming from LangGraph: bring your threads".
+//! The source is only read. Stored values are treated as data: nothing is imported, constructed or executed, whatever
+//! a value requests. The book lists the result for each Python type in "Coming from LangGraph: bring your threads".
 
 use std::path::Path;
 use std::sync::Arc;
 
-use superstep_core::checkpoint::{Entry, Pending, ThreadCopy};
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::checkpoint::{PendingEntry, TaskEntry, ThreadExport};
+use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{SharedCheckpointer, ThreadStatus};
 
 mod channels;
-mod constructed;
 mod convert;
+mod decode;
 mod msgpack;
-mod pending;
+mod pending_writes;
 mod postgres;
-mod row;
+mod python_values;
+mod rows;
 mod sqlite;
-mod typed;
 
 use convert::Conversion;
-use row::ThreadRows;
+use rows::ThreadRows;
 
-/// A place where LangGraph has its threads.
+/// A database with threads of LangGraph.
 ///
 /// ```no_run
-/// use superstep::Memory;
-/// use superstep_adapters::langgraph::LangGraph;
+/// use superstep::MemoryCheckpointer;
+/// use superstep_adapters::langgraph::LangGraphImporter;
 ///
 /// # async fn bring() -> superstep::Result<()> {
-/// let python = LangGraph::sqlite("checkpoints.sqlite")?;
-/// let store = Memory::new();
+/// let python = LangGraphImporter::sqlite("checkpoints.sqlite")?;
+/// let store = MemoryCheckpointer::new();
 /// for thread in python.threads().await? {
 ///     let brought = python.import(&thread, store.clone()).await?;
-///     println!("{}: {} checkpoints, {} open questions", brought.thread, brought.checkpoints, brought.questions);
+///     println!("{}: {} checkpoints, {} open questions", brought.thread, brought.checkpoints, brought.interrupts);
 /// }
 /// # Ok(()) }
 /// ```
-pub struct LangGraph(Tables);
+pub struct LangGraphImporter(SourceTables);
 
-enum Tables {
-    Sqlite(Arc<sqlite::File>),
-    Postgres(Box<postgres::Server>),
+enum SourceTables {
+    Sqlite(Arc<sqlite::SqliteSource>),
+    Postgres(Box<postgres::PostgresSource>),
 }
 
-/// What was brought over.
+/// Summary of an imported thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Brought {
-    /// The thread, as it is called here.
+pub struct ImportReport {
+    /// Id of the imported thread.
     pub thread: ThreadId,
-    /// Its graphs that have checkpoints: itself, and those that ran inside.
+    /// Number of namespaces with checkpoints: the root graph and its subgraphs.
     pub graphs: usize,
-    /// The checkpoints of all of them.
+    /// Number of checkpoints in all namespaces.
     pub checkpoints: usize,
-    /// The questions that wait for an answer.
-    pub questions: usize,
-    /// The nodes that are due.
-    pub due: Vec<String>,
-    /// Channels of LangGraph's own that have no place here.
-    pub left_out: Vec<String>,
-    /// What somebody should know before the thread goes on.
-    pub notes: Vec<String>,
+    /// Number of open interrupts.
+    pub interrupts: usize,
+    /// Nodes that run next.
+    pub next_nodes: Vec<String>,
+    /// Internal channels of LangGraph without an equivalent, which were skipped.
+    pub skipped_channels: Vec<String>,
+    /// Warnings to read before the thread is continued.
+    pub warnings: Vec<String>,
 }
 
-impl LangGraph {
-    /// The file of an `SqliteSaver` or an `AsyncSqliteSaver`, opened for reading only.
+impl LangGraphImporter {
+    /// Opens the file of a `SqliteSaver` or an `AsyncSqliteSaver` read-only.
     ///
     /// # Errors
-    /// When it cannot be opened, or is no such file.
+    /// Returns an error if the file cannot be opened or has no tables of LangGraph.
     pub fn sqlite(path: impl AsRef<Path>) -> Result<Self> {
-        sqlite::File::open(path.as_ref()).map(|file| Self(Tables::Sqlite(Arc::new(file))))
+        sqlite::SqliteSource::open(path.as_ref()).map(|file| Self(SourceTables::Sqlite(Arc::new(file))))
     }
 
-    /// The database of a `PostgresSaver` or an `AsyncPostgresSaver`. A user who may only read is enough.
+    /// Connects to the database of a `PostgresSaver` or an `AsyncPostgresSaver`. A user with read permission is
+    /// sufficient.
     ///
     /// # Errors
-    /// When it cannot be reached, or has no such tables.
+    /// Returns an error if the database cannot be reached or has no tables of LangGraph.
     pub async fn postgres(url: &str) -> Result<Self> {
-        postgres::Server::connect(url).await.map(|server| Self(Tables::Postgres(Box::new(server))))
+        postgres::PostgresSource::connect(url).await.map(|server| Self(SourceTables::Postgres(Box::new(server))))
     }
 
-    /// The threads there, ascending.
+    /// Lists the threads of the source in ascending order.
     ///
     /// # Errors
-    /// When the tables cannot be read.
+    /// Returns an error if the tables cannot be read.
     pub async fn threads(&self) -> Result<Vec<String>> {
         match &self.0 {
-            Tables::Sqlite(file) => blocking(file, |file| file.threads()).await,
-            Tables::Postgres(server) => server.threads().await,
+            SourceTables::Sqlite(file) => blocking(file, |file| file.threads()).await,
+            SourceTables::Postgres(server) => server.threads().await,
         }
     }
 
-    /// Brings a thread over under its own name, whole or not at all.
+    /// Imports a thread under its own id, completely or not at all.
     ///
     /// # Errors
-    /// When there is no such thread, something in it cannot be read (named by checkpoint and channel), its name is none
-    /// that stores take, or it exists already in `store`; nothing is imported then.
-    pub async fn import(&self, thread: &str, store: impl Into<SharedCheckpointer>) -> Result<Brought> {
+    /// Returns an error if the thread does not exist, if a value in it cannot be read (the error names checkpoint and
+    /// channel), if its id is not valid here, or if it exists already in `store`. Nothing is imported then.
+    pub async fn import(&self, thread: &str, store: impl Into<SharedCheckpointer>) -> Result<ImportReport> {
         self.import_as(thread, store, thread).await
     }
 
-    /// As [`LangGraph::import`], under another name.
+    /// Imports a thread like [`LangGraphImporter::import`], under another id.
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`LangGraphImporter::import`].
     pub async fn import_as(
         &self,
         thread: &str,
         store: impl Into<SharedCheckpointer>,
         name: impl Into<ThreadId>,
-    ) -> Result<Brought> {
-        let (copy, brought) = self.read_as(thread, name).await?;
+    ) -> Result<ImportReport> {
+        let (copy, brought) = self.read_thread(thread, name).await?;
         let mut run = [0; 16];
-        getrandom::fill(&mut run)
-            .map_err(|error| Error::new(Code::StoreUnavailable, format!("the system gives no randomness: {error}")))?;
-        store.into().put_thread(copy, RunId::from_bits(u128::from_be_bytes(run))).await?;
+        getrandom::fill(&mut run).map_err(|error| {
+            Error::new(ErrorCode::StoreUnavailable, format!("the system gives no randomness: {error}"))
+        })?;
+        store.into().import_thread(copy, RunId::from_bits(u128::from_be_bytes(run))).await?;
         Ok(brought)
     }
 
-    /// A thread as it would be imported, for whoever wants to look at it or change it first.
+    /// Reads and converts a thread without importing it, so that the caller can inspect or change it first.
     ///
     /// # Errors
-    /// As [`LangGraph::import`], the store aside.
-    pub async fn read_as(&self, thread: &str, name: impl Into<ThreadId>) -> Result<(ThreadCopy, Brought)> {
+    /// Returns the errors of [`LangGraphImporter::import`] except those of the store.
+    pub async fn read_thread(&self, thread: &str, name: impl Into<ThreadId>) -> Result<(ThreadExport, ImportReport)> {
         let name = name.into();
         if !name.is_valid() {
             let message = format!("`{name}` is not the id of a thread");
-            let help = format!("name another with `import_as`: 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::LONGEST);
-            return Err(Error::new(Code::InputInvalid, message).help(help));
+            let help = format!("name another with `import_as`: 1 to {} of `A-Z a-z 0-9 _ . : -`", ThreadId::MAX_BYTES);
+            return Err(Error::new(ErrorCode::InputInvalid, message).with_help(help));
         }
         let wanted = thread.to_owned();
         let rows = match &self.0 {
-            Tables::Sqlite(file) => blocking(file, move |file| file.read(&wanted)).await?,
-            Tables::Postgres(server) => server.read(&wanted).await?,
+            SourceTables::Sqlite(file) => blocking(file, move |file| file.read(&wanted)).await?,
+            SourceTables::Postgres(server) => server.read(&wanted).await?,
         };
         if rows.checkpoints.is_empty() {
-            return Err(Error::new(Code::NotFound, format!("LangGraph has no thread `{thread}` there"))
-                .help("`threads` lists those there are"));
+            return Err(Error::new(ErrorCode::NotFound, format!("LangGraph has no thread `{thread}` there"))
+                .with_help("`threads` lists those there are"));
         }
-        // Large histories take a while, and others want to run meanwhile.
+        // Converting a large history takes long and would block the runtime.
         let converted = tokio::task::spawn_blocking(move || convert(&rows, name)).await;
         converted.unwrap_or_else(|panic| Err(Error::internal(format!("reading a thread of LangGraph: {panic}"))))
     }
 }
 
-/// Files are read where waiting for them holds nobody up.
+/// Runs blocking file access outside of the async worker threads.
 async fn blocking<T: Send + 'static>(
-    file: &Arc<sqlite::File>,
-    work: impl FnOnce(&sqlite::File) -> Result<T> + Send + 'static,
+    file: &Arc<sqlite::SqliteSource>,
+    work: impl FnOnce(&sqlite::SqliteSource) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let file = file.clone();
     let done = tokio::task::spawn_blocking(move || work(&file)).await;
     done.unwrap_or_else(|panic| Err(Error::internal(format!("reading a file of LangGraph: {panic}"))))
 }
 
-fn convert(rows: &ThreadRows, thread: ThreadId) -> Result<(ThreadCopy, Brought)> {
+fn convert(rows: &ThreadRows, thread: ThreadId) -> Result<(ThreadExport, ImportReport)> {
     let mut conversion = Conversion::new(rows, thread.clone(), "langgraph");
     conversion.checkpoints()?;
     conversion.pending()?;
     let newest = conversion.lines.get("").and_then(|line| line.last());
     let pending = newest.map_or(&[][..], |item| &item.copied.pending);
-    let is_settled = |asked: &Pending, id| {
+    let is_settled = |asked: &PendingEntry, id| {
         pending.iter().any(|known| match &known.entry {
-            Entry::Answer(answer) => answer.id == id,
-            Entry::Done(_) => known.task == asked.task,
+            TaskEntry::Resume(answer) => answer.id == id,
+            TaskEntry::Done(_) => known.task == asked.task,
             _ => false,
         })
     };
-    let is_open = |known: &&Pending| match &known.entry {
-        Entry::Question(question) => !is_settled(known, question.id),
+    let is_open = |known: &&PendingEntry| match &known.entry {
+        TaskEntry::Interrupt(question) => !is_settled(known, question.id),
         _ => false,
     };
     let questions = pending.iter().filter(is_open).count();
-    let has_failed = pending.iter().any(|known| matches!(known.entry, Entry::Failed(_)));
+    let has_failed = pending.iter().any(|known| matches!(known.entry, TaskEntry::Failed(_)));
     let status = match (questions, has_failed) {
         (0, false) => ThreadStatus::Idle,
         (0, true) => ThreadStatus::Error,
         _ => ThreadStatus::Interrupted,
     };
-    let due = newest.map(|item| item.copied.checkpoint.due.iter().map(|due| due.node.to_string()).collect());
+    let due = newest.map(|item| item.copied.checkpoint.next_tasks.iter().map(|due| due.node.to_string()).collect());
     let graphs = conversion.lines.len();
     let checkpoints: Vec<_> = conversion.lines.into_values().flatten().map(|item| item.copied).collect();
-    let brought = Brought {
+    let brought = ImportReport {
         thread: thread.clone(),
         graphs,
         checkpoints: checkpoints.len(),
-        questions,
-        due: due.unwrap_or_default(),
-        left_out: conversion.dropped.into_iter().collect(),
-        notes: conversion.notes,
+        interrupts: questions,
+        next_nodes: due.unwrap_or_default(),
+        skipped_channels: conversion.dropped.into_iter().collect(),
+        warnings: conversion.notes,
     };
-    Ok((ThreadCopy { thread, status, checkpoints, events: Vec::new() }, brought))
+    Ok((ThreadExport { thread, status, checkpoints, events: Vec::new() }, brought))
 }

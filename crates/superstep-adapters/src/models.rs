@@ -1,48 +1,48 @@
-//! Language models of providers over HTTP: OpenAI, Groq, Azure OpenAI, Anthropic, Google, Ollama, and every server that
-//! speaks as OpenAI does.
+//! Language models of providers over HTTP: OpenAI, Groq, Azure OpenAI, Anthropic, Google, Ollama, and every server
+//! with an OpenAI-compatible API.
 //!
-//! Where a service is and how it wants its key is in `service`, what is asked in `ask` and `parts`; an answer comes in
-//! pieces (`pieces`) or at once (`whole`) and is put together in `gathered`; what goes wrong is told apart in `trouble`
-//! from what the provider says (`said`). Nothing is tried again here: whoever calls knows whether to.
+//! `service` defines the address and the authentication of each provider, `ask` and `parts` build requests; a
+//! response is streamed (`pieces`) or read at once (`whole`) and assembled in `gathered`; `trouble` converts errors,
+//! using the error bodies of providers (`said`). Nothing is retried here: retries are the decision of the caller.
 //!
-//! Each provider's JSON is written and read by the library `genai`, which stays behind this door.
+//! The library `genai` writes and parses the JSON of each provider; its types are not part of the public API.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::{Proxy, redirect};
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::model::{Answer, ModelInfo, ModelKind, Request, Trouble};
-use superstep_core::port::{Model, Pieces};
-use superstep_core::suggest::known_names;
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::model::{ChatRequest, ChatResponse, ModelErrorKind, ModelInfo, ModelKind};
+use superstep_core::port::{ChunkSender, Model};
+use superstep_core::suggest::did_you_mean_or_list;
 
-mod ask;
+mod accumulator;
 mod call;
-mod gathered;
-mod parts;
-mod pieces;
-mod said;
-mod service;
-mod trouble;
-mod whole;
+mod error;
+mod messages;
+mod non_streaming;
+mod provider_api;
+mod provider_error;
+mod request;
+mod streaming;
 
-use call::Call;
-use service::{Service, address, is_here};
+use call::PreparedCall;
+use provider_api::{ProviderApi, address, is_loopback};
 
-/// A model of a provider.
+/// A chat model of a provider.
 ///
-/// The key is taken from the environment when the model is asked, unless it is given: `OPENAI_API_KEY`, `GROQ_API_KEY`,
-/// `AZURE_OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY` or `GOOGLE_API_KEY`. It is never printed and stands in
-/// no error.
+/// Without an explicit key, the key is read from the environment for each call: `OPENAI_API_KEY`, `GROQ_API_KEY`,
+/// `AZURE_OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY` or `GOOGLE_API_KEY`. The key never appears in debug
+/// output or errors.
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use superstep_adapters::models::Provider;
+/// use superstep_adapters::models::ProviderModel;
 /// use superstep_core::port::SharedModel;
 ///
 /// # async fn ask() -> superstep_core::error::Result<()> {
-/// let groq = Provider::groq("llama-3.1-8b-instant").idle_timeout(Duration::from_secs(20));
+/// let groq = ProviderModel::groq("llama-3.1-8b-instant").idle_timeout(Duration::from_secs(20));
 /// let model = SharedModel::from(groq);
 /// let answer = model.complete("What is a superstep?").await?;
 /// println!("{} says: {}", answer.model, answer.message.text());
@@ -50,149 +50,155 @@ use service::{Service, address, is_here};
 /// ```
 #[derive(Clone)]
 #[must_use]
-pub struct Provider {
-    service: Service,
+pub struct ProviderModel {
+    service: ProviderApi,
     name: Arc<str>,
     base: String,
-    key: Key,
+    api_key: ApiKeySource,
     headers: Vec<(String, String)>,
-    times: Times,
+    times: Timeouts,
     proxy: Option<String>,
     client: OnceLock<genai::Client>,
 }
 
-/// Where a key is.
+/// Source of the API key.
 #[derive(Clone)]
-enum Key {
+enum ApiKeySource {
     Given(String),
-    /// In the first of these variables of the environment that is set.
+    /// The first of these environment variables that is set.
     In(Vec<String>),
 }
 
-/// How long things may take.
+/// Timeouts of a call.
 #[derive(Debug, Clone, Copy)]
-struct Times {
+struct Timeouts {
     connect: Duration,
     total: Duration,
     idle: Duration,
 }
 
-/// What Azure speaks unless told: its newest stable version of this interface.
+/// Default API version of Azure OpenAI: its newest stable version.
 const AZURE_VERSION: &str = "2024-10-21";
 
-impl Provider {
-    fn new(service: Service, base: impl Into<String>, name: impl Into<Arc<str>>) -> Self {
-        let key = Key::In(service.key_variables().iter().map(|&variable| variable.to_owned()).collect());
-        let times =
-            Times { connect: Duration::from_secs(10), total: Duration::from_secs(600), idle: Duration::from_secs(60) };
+impl ProviderModel {
+    fn new(service: ProviderApi, base: impl Into<String>, name: impl Into<Arc<str>>) -> Self {
+        let api_key = ApiKeySource::In(service.key_variables().iter().map(|&variable| variable.to_owned()).collect());
+        let times = Timeouts {
+            connect: Duration::from_secs(10),
+            total: Duration::from_secs(600),
+            idle: Duration::from_secs(60),
+        };
         let (base, name) = (base.into(), name.into());
-        Self { service, name, base, key, headers: Vec::new(), times, proxy: None, client: OnceLock::new() }
+        Self { service, name, base, api_key, headers: Vec::new(), times, proxy: None, client: OnceLock::new() }
     }
 
-    fn at_home(service: Service, name: impl Into<Arc<str>>) -> Self {
+    fn with_default_url(service: ProviderApi, name: impl Into<Arc<str>>) -> Self {
         let base = service.base();
         Self::new(service, base, name)
     }
 
-    /// A model of OpenAI, through chat completions.
+    /// Creates a model of OpenAI, through chat completions.
     pub fn openai(model: impl Into<Arc<str>>) -> Self {
-        Self::at_home(Service::OpenAi, model)
+        Self::with_default_url(ProviderApi::OpenAi, model)
     }
 
-    /// A model of Groq.
+    /// Creates a model of Groq.
     pub fn groq(model: impl Into<Arc<str>>) -> Self {
-        Self::at_home(Service::Groq, model)
+        Self::with_default_url(ProviderApi::Groq, model)
     }
 
-    /// A deployment in Azure OpenAI, at an endpoint such as `https://resource.openai.azure.com`.
+    /// Creates a model of a deployment in Azure OpenAI, at an endpoint such as `https://resource.openai.azure.com`.
     pub fn azure(endpoint: impl Into<String>, deployment: impl Into<Arc<str>>, api_version: impl Into<String>) -> Self {
-        Self::new(Service::Azure { version: api_version.into() }, endpoint, deployment)
+        Self::new(ProviderApi::Azure { version: api_version.into() }, endpoint, deployment)
     }
 
-    /// A model of Anthropic.
+    /// Creates a model of Anthropic.
     pub fn anthropic(model: impl Into<Arc<str>>) -> Self {
-        Self::at_home(Service::Anthropic, model)
+        Self::with_default_url(ProviderApi::Anthropic, model)
     }
 
-    /// A model of Google, through the Gemini API.
+    /// Creates a model of Google, through the Gemini API.
     pub fn google(model: impl Into<Arc<str>>) -> Self {
-        Self::at_home(Service::Google, model)
+        Self::with_default_url(ProviderApi::Google, model)
     }
 
-    /// A model that Ollama runs on this machine. It needs no key.
+    /// Creates a model of Ollama on this machine, which needs no key.
     pub fn ollama(model: impl Into<Arc<str>>) -> Self {
-        Self::at_home(Service::Ollama, model)
+        Self::with_default_url(ProviderApi::Ollama, model)
     }
 
-    /// A model behind any address that speaks as OpenAI does, such as `http://localhost:8000/v1`. It is asked without a
-    /// key unless one is given.
-    pub fn compatible(base_url: impl Into<String>, model: impl Into<Arc<str>>) -> Self {
-        Self::new(Service::Compatible, base_url, model)
+    /// Creates a model of any server with an OpenAI-compatible API, such as `http://localhost:8000/v1`. Requests have
+    /// no key unless one is set.
+    pub fn openai_compatible(base_url: impl Into<String>, model: impl Into<Arc<str>>) -> Self {
+        Self::new(ProviderApi::Compatible, base_url, model)
     }
 
-    /// The key.
-    pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.key = Key::Given(key.into());
+    /// Sets the API key.
+    pub fn api_key(mut self, key: impl Into<String>) -> Self {
+        self.api_key = ApiKeySource::Given(key.into());
         self
     }
 
-    /// The variable of the environment that holds the key.
-    pub fn key_from(mut self, variable: impl Into<String>) -> Self {
-        self.key = Key::In(vec![variable.into()]);
+    /// Sets the environment variable that contains the API key.
+    pub fn api_key_env(mut self, variable: impl Into<String>) -> Self {
+        self.api_key = ApiKeySource::In(vec![variable.into()]);
         self
     }
 
-    /// Another address of the service, such as a gateway's.
+    /// Sets the base URL of the API, for example of a gateway.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         (self.base, self.client) = (url.into(), OnceLock::new());
         self
     }
 
-    /// Adds a line to the head of every request, or replaces one. Its value is as secret as the key.
+    /// Adds a header to every request, or replaces one. Its value is treated as a secret like the key.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into().to_ascii_lowercase(), value.into()));
         self
     }
 
-    /// How long a connection may take to come about. 10 seconds unless told.
+    /// Sets the timeout of the TCP and TLS handshake. Default: 10 seconds.
     pub fn connect_timeout(mut self, time: Duration) -> Self {
         (self.times.connect, self.client) = (time, OnceLock::new());
         self
     }
 
-    /// How long a whole answer may take. 10 minutes unless told.
-    pub fn total_timeout(mut self, time: Duration) -> Self {
+    /// Sets the timeout of a complete response. Default: 10 minutes.
+    pub fn timeout(mut self, time: Duration) -> Self {
         self.times.total = time;
         self
     }
 
-    /// How long nothing may come of an answer that comes in pieces, its first sign included. 60 seconds unless told.
+    /// Sets the longest time without data in a streamed response, including the time to its headers. Default: 60
+    /// seconds.
     pub fn idle_timeout(mut self, time: Duration) -> Self {
         self.times.idle = time;
         self
     }
 
-    /// The proxy for every request, in place of those that the environment names.
+    /// Sets the proxy of all requests, which replaces the proxies of the environment.
     pub fn proxy(mut self, url: impl Into<String>) -> Self {
         (self.proxy, self.client) = (Some(url.into()), OnceLock::new());
         self
     }
 
-    /// Whether it has the key that it needs to be asked; asks nobody.
+    /// Checks that the required API key is present, without sending a request.
     ///
     /// # Errors
-    /// When there is none, naming the variables it was looked for in.
+    /// Returns an error if there is no key; the error names the environment variables that were checked.
     pub fn check(&self) -> Result<()> {
         self.find_key(&self.info()).map(drop)
     }
 
-    /// The key, or nothing for a service that may do without one.
+    /// Returns the API key, or `None` if the provider may be used without one.
     fn find_key(&self, info: &ModelInfo) -> Result<Option<String>> {
-        let variables = match &self.key {
-            Key::Given(key) if !key.trim().is_empty() => return Ok(Some(key.clone())),
-            Key::Given(_) if self.service.key_variables().is_empty() => return Ok(None),
-            Key::Given(_) => return Err(Trouble::NoKey.error(info, "the key that it was given is empty")),
-            Key::In(variables) => variables,
+        let variables = match &self.api_key {
+            ApiKeySource::Given(key) if !key.trim().is_empty() => return Ok(Some(key.clone())),
+            ApiKeySource::Given(_) if self.service.key_variables().is_empty() => return Ok(None),
+            ApiKeySource::Given(_) => {
+                return Err(ModelErrorKind::MissingApiKey.error(info, "the key that it was given is empty"));
+            }
+            ApiKeySource::In(variables) => variables,
         };
         let values = variables.iter().filter_map(|variable| std::env::var(variable).ok());
         let found = values.map(|value| value.trim().to_owned()).find(|value| !value.is_empty());
@@ -200,8 +206,8 @@ impl Provider {
             return Ok(found);
         }
         let names = variables.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
-        let error = Trouble::NoKey.error(info, format!("there is no key: {names} is not set"));
-        Err(error.help(format!("set {names} in the environment, or give the model a key")))
+        let error = ModelErrorKind::MissingApiKey.error(info, format!("there is no key: {names} is not set"));
+        Err(error.with_help(format!("set {names} in the environment, or give the model a key")))
     }
 
     fn client(&self) -> Result<&genai::Client> {
@@ -213,48 +219,50 @@ impl Provider {
     }
 
     fn connect(&self) -> Result<genai::Client> {
-        // A redirect would take the key along to another address.
-        let builder = crate::web::builder()?
+        // A redirect would send the key to another address.
+        let builder = crate::http::client::builder()?
             .connect_timeout(self.times.connect)
             .redirect(redirect::Policy::none())
             .user_agent(concat!("superstep/", env!("CARGO_PKG_VERSION")));
         let builder = match &self.proxy {
-            Some(url) => builder.proxy(Proxy::all(url).map_err(|_| refused("the proxy of a model is not an address"))?),
-            None if is_here(&address(&self.base)?) => builder.no_proxy(),
+            Some(url) => {
+                builder.proxy(Proxy::all(url).map_err(|_| config_error("the proxy of a model is not an address"))?)
+            }
+            None if is_loopback(&address(&self.base)?) => builder.no_proxy(),
             None => builder,
         };
         let client =
-            builder.build().map_err(|_| refused("no client for HTTP can be made of the settings of a model"))?;
+            builder.build().map_err(|_| config_error("no client for HTTP can be made of the settings of a model"))?;
         let made = genai::Client::builder().with_reqwest(client).build();
-        made.map_err(|_| refused("no client can be made of the settings of a model"))
+        made.map_err(|_| config_error("no client can be made of the settings of a model"))
     }
 }
 
-/// The causes are left out: they name addresses, which may hold a password.
-fn refused(fact: &str) -> Error {
-    Error::new(Code::ConfigInvalid, fact).help("look at its proxy and its base URL")
+/// Returns a configuration error without its cause, which may contain a URL with a password.
+fn config_error(fact: &str) -> Error {
+    Error::new(ErrorCode::ConfigInvalid, fact).with_help("look at its proxy and its base URL")
 }
 
-impl Model for Provider {
+impl Model for ProviderModel {
     fn info(&self) -> ModelInfo {
         ModelInfo::new(self.service.name(), self.name.clone(), ModelKind::Remote)
     }
 
-    async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
-        let call = Call::prepare(self, request, out.wants())?;
-        // The futures of the library are large, and whoever calls holds many of these.
-        match out.wants() {
-            true => Box::pin(pieces::answer(call, out)).await,
-            false => Box::pin(whole::answer(call)).await,
+    async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
+        let call = PreparedCall::prepare(self, request, out.has_listener())?;
+        // The futures of the library are large, and a caller may hold many of them.
+        match out.has_listener() {
+            true => Box::pin(streaming::answer(call, out)).await,
+            false => Box::pin(non_streaming::answer(call)).await,
         }
     }
 }
 
-/// Without what is secret: neither key nor headers, and of the address neither password nor query.
-impl fmt::Debug for Provider {
+/// Hides all secrets: the key, the headers, and password and query of the URL.
+impl fmt::Debug for ProviderModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = address(&self.base).ok().map(|url| url.origin().ascii_serialization());
-        f.debug_struct("Provider")
+        f.debug_struct("ProviderModel")
             .field("model", &self.info().to_string())
             .field("at", &host.unwrap_or_default())
             .field("times", &self.times)
@@ -262,13 +270,13 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// The services that a name can begin with.
+/// Provider prefixes of model names.
 const NAMES: [&str; 6] = ["openai", "groq", "azure", "anthropic", "google", "ollama"];
 
-/// The model of a name such as `groq/llama-3.1-8b-instant`, as settings and command lines have it.
+/// Creates the model of a name such as `groq/llama-3.1-8b-instant`, as used in settings and on command lines.
 ///
-/// Of Azure the name is that of the deployment; `AZURE_OPENAI_ENDPOINT` says where it is, and `AZURE_OPENAI_API_VERSION`
-/// may say which version of the interface to speak.
+/// For Azure, the name is that of the deployment; `AZURE_OPENAI_ENDPOINT` sets its endpoint,
+/// `AZURE_OPENAI_API_VERSION` optionally the API version.
 ///
 /// ```
 /// use superstep_adapters::models;
@@ -281,31 +289,34 @@ const NAMES: [&str; 6] = ["openai", "groq", "azure", "anthropic", "google", "oll
 /// ```
 ///
 /// # Errors
-/// When there is no such service, or no name of a model, or Azure's endpoint is not known.
-pub fn from_name(name: &str) -> Result<Provider> {
+/// Returns an error if the provider is unknown, the name of the model is missing, or the endpoint of Azure is not
+/// set.
+pub fn from_name(name: &str) -> Result<ProviderModel> {
     let Some((service, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
         let message = format!("`{name}` does not name a service and its model");
-        return Err(Error::new(Code::ConfigInvalid, message).help("write it as in `groq/llama-3.1-8b-instant`"));
+        return Err(
+            Error::new(ErrorCode::ConfigInvalid, message).with_help("write it as in `groq/llama-3.1-8b-instant`")
+        );
     };
     match service {
-        "openai" => Ok(Provider::openai(model)),
-        "groq" => Ok(Provider::groq(model)),
+        "openai" => Ok(ProviderModel::openai(model)),
+        "groq" => Ok(ProviderModel::groq(model)),
         "azure" => azure_from_environment(model),
-        "anthropic" => Ok(Provider::anthropic(model)),
-        "google" => Ok(Provider::google(model)),
-        "ollama" => Ok(Provider::ollama(model)),
+        "anthropic" => Ok(ProviderModel::anthropic(model)),
+        "google" => Ok(ProviderModel::google(model)),
+        "ollama" => Ok(ProviderModel::ollama(model)),
         other => {
             let message = format!("`{other}` is not a service that models are asked at");
-            Err(Error::new(Code::ConfigInvalid, message).help(known_names(other, &NAMES)))
+            Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(did_you_mean_or_list(other, &NAMES)))
         }
     }
 }
 
-fn azure_from_environment(deployment: &str) -> Result<Provider> {
+fn azure_from_environment(deployment: &str) -> Result<ProviderModel> {
     let endpoint = std::env::var("AZURE_OPENAI_ENDPOINT").map_err(|_| {
-        Error::new(Code::ConfigInvalid, format!("nobody says where `azure/{deployment}` is"))
-            .help("set `AZURE_OPENAI_ENDPOINT` to an address such as `https://resource.openai.azure.com`")
+        Error::new(ErrorCode::ConfigInvalid, format!("nobody says where `azure/{deployment}` is"))
+            .with_help("set `AZURE_OPENAI_ENDPOINT` to an address such as `https://resource.openai.azure.com`")
     })?;
     let version = std::env::var("AZURE_OPENAI_API_VERSION").unwrap_or_else(|_| AZURE_VERSION.to_owned());
-    Ok(Provider::azure(endpoint, deployment, version))
+    Ok(ProviderModel::azure(endpoint, deployment, version))
 }

@@ -1,11 +1,11 @@
-//! Spans to a collector over OTLP, as protobuf over HTTP.
+//! Export of spans to a collector over OTLP, as protobuf over HTTP.
 //!
-//! Sent by a thread of their own, in batches, out of a queue that is never longer than told: when the collector is slow
-//! or away, spans are dropped and the program is not held back. The last ones are sent when the guard is dropped.
+//! Spans are sent by a dedicated thread, in batches, from a bounded queue: if the collector is slow or unreachable,
+//! spans are dropped and the program is not slowed down. The remaining spans are sent when the guard is dropped.
 //!
-//! Only what a program's spans say is sent; what they say is decided where they are made.
+//! This module sends the attributes of the spans unchanged; their content is decided where the spans are created.
 
-mod web_client;
+mod http_client;
 
 use std::fmt;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use opentelemetry_otlp::{
 };
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider};
-use superstep_core::conventions::SCHEMA_URL;
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::semantic_conventions::SCHEMA_URL;
 use tracing::level_filters::LevelFilter;
 use tracing::{Metadata, Subscriber};
 use tracing_subscriber::Layer;
@@ -27,34 +27,34 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-use web_client::{WebClient, headers};
+use http_client::{OtlpHttpClient, headers};
 
-/// How many spans may wait to be sent, unless told.
+/// Default capacity of the queue, in spans.
 const QUEUE: usize = 2_048;
 
-/// How long a collector may take to answer, unless the environment says it.
+/// Default timeout of a request, if the environment sets none.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the last spans may take to be sent.
-const LAST: Duration = Duration::from_secs(5);
+/// Timeout of sending the remaining spans on shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whose spans are about sending spans: telling them would never end.
-const OWN: [&str; 6] = ["h2", "hyper", "hyper_util", "opentelemetry", "reqwest", "rustls"];
+/// Crates whose spans are not exported: exporting the spans of an export would never end.
+const IGNORED_TARGETS: [&str; 6] = ["h2", "hyper", "hyper_util", "opentelemetry", "reqwest", "rustls"];
 
-/// Sends spans to a collector. [`install`](Self::install) does it for the whole program.
+/// An exporter of spans to a collector. [`install`](Self::install) enables it for the whole program.
 ///
 /// ```no_run
 /// # fn main() -> superstep_core::error::Result<()> {
-/// use superstep_adapters::otlp::Exporter;
+/// use superstep_adapters::otlp::OtlpExporter;
 ///
-/// let guard = Exporter::to("http://127.0.0.1:4318").service("my-agent").install()?;
+/// let guard = OtlpExporter::new("http://127.0.0.1:4318").service("my-agent").install()?;
 /// // .. runs ..
 /// drop(guard);
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
 #[must_use = "nothing is sent before it is installed"]
-pub struct Exporter {
+pub struct OtlpExporter {
     endpoint: Option<String>,
     service: Option<String>,
     headers: Vec<(String, String)>,
@@ -62,63 +62,63 @@ pub struct Exporter {
     queue: usize,
 }
 
-impl Exporter {
-    /// Sends to a collector at this address, such as `http://127.0.0.1:4318`; the path of the protocol is added.
+impl OtlpExporter {
+    /// Exports to a collector at this address, such as `http://127.0.0.1:4318`; the path of the protocol is appended.
     ///
-    /// What is not said is read from the environment in the standard way: `OTEL_EXPORTER_OTLP_HEADERS`,
+    /// Other settings default to the standard environment variables: `OTEL_EXPORTER_OTLP_HEADERS`,
     /// `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_EXPORTER_OTLP_TIMEOUT`.
-    pub fn to(endpoint: impl Into<String>) -> Self {
+    pub fn new(endpoint: impl Into<String>) -> Self {
         Self { endpoint: Some(endpoint.into()), ..Self::from_environment() }
     }
 
-    /// Sends to `OTEL_EXPORTER_OTLP_ENDPOINT`; without it, to this machine.
+    /// Exports to `OTEL_EXPORTER_OTLP_ENDPOINT`. Default: this machine.
     pub fn from_environment() -> Self {
         Self { endpoint: None, service: None, headers: Vec::new(), level: LevelFilter::INFO, queue: QUEUE }
     }
 
-    /// What the program is called; otherwise `OTEL_SERVICE_NAME` says it.
+    /// Sets the service name. Default: `OTEL_SERVICE_NAME`.
     pub fn service(mut self, name: impl Into<String>) -> Self {
         self.service = Some(name.into());
         self
     }
 
-    /// Sends a header along, such as a key. It goes before one of the same name in `OTEL_EXPORTER_OTLP_HEADERS`. Its
-    /// value is never shown.
+    /// Adds a header, such as a key. It overrides a header of the same name in `OTEL_EXPORTER_OTLP_HEADERS`. Its
+    /// value never appears in debug output.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Sends supersteps and checkpoints, too: what is `DEBUG`.
-    pub fn supersteps(mut self) -> Self {
+    /// Exports spans of level `DEBUG` as well, which includes supersteps and checkpoints.
+    pub fn include_debug_spans(mut self) -> Self {
         self.level = LevelFilter::DEBUG;
         self
     }
 
-    /// At most this many spans wait to be sent; 2,048 unless told. More are dropped.
+    /// Sets the capacity of the queue in spans. Default: 2,048. Further spans are dropped.
     pub fn queue(mut self, spans: usize) -> Self {
         self.queue = spans.max(1);
         self
     }
 
-    /// Sends the spans of the whole program, until the guard is dropped.
+    /// Exports the spans of the whole program until the guard is dropped.
     ///
     /// # Errors
-    /// When the address or a header is none, or something else listens to the spans of the program already.
-    pub fn install(self) -> Result<Guard> {
+    /// Returns an error if the address or a header is invalid, or if the program already has a global subscriber.
+    pub fn install(self) -> Result<ExporterGuard> {
         let (layer, guard) = self.layer()?;
         tracing::subscriber::set_global_default(Registry::default().with(layer)).map_err(|_| {
-            Error::new(Code::ConfigInvalid, "something else listens to the spans of this program already")
-                .help("use `layer`, and add what it gives to the registry that is there")
+            Error::new(ErrorCode::ConfigInvalid, "something else listens to the spans of this program already")
+                .with_help("use `layer`, and add what it gives to the registry that is there")
         })?;
         Ok(guard)
     }
 
-    /// A layer for a registry of the program's own, next to others; spans are sent until the guard is dropped.
+    /// Returns a layer for a registry of the program; spans are exported until the guard is dropped.
     ///
     /// # Errors
-    /// When the address or a header is none.
-    pub fn layer<S>(self) -> Result<(impl Layer<S> + Send + Sync + 'static, Guard)>
+    /// Returns an error if the address or a header is invalid.
+    pub fn layer<S>(self) -> Result<(impl Layer<S> + Send + Sync + 'static, ExporterGuard)>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync + 'static,
     {
@@ -135,17 +135,17 @@ impl Exporter {
             .with_target(false)
             .with_tracked_inactivity(false)
             .with_tracer(provider.tracer_with_scope(scope))
-            // Without the hint all other spans of the program would be made, too, and thrown away here.
+            // Without the hint, all other spans of the program would be created and discarded here.
             .with_filter(filter_fn(is_told).with_max_level_hint(level));
-        Ok((layer, Guard { provider }))
+        Ok((layer, ExporterGuard { provider }))
     }
 
     fn provider(self) -> Result<SdkTracerProvider> {
         let wrong =
-            |error: &dyn fmt::Display| Error::new(Code::ConfigInvalid, format!("spans cannot be sent: {error}"));
+            |error: &dyn fmt::Display| Error::new(ErrorCode::ConfigInvalid, format!("spans cannot be sent: {error}"));
         check_address(self.endpoint.as_deref())?;
         let endpoint = self.endpoint.map(|endpoint| format!("{}/v1/traces", endpoint.trim_end_matches('/')));
-        let client = WebClient::new(headers(&self.headers)?, timeout())?;
+        let client = OtlpHttpClient::new(headers(&self.headers)?, timeout())?;
         let mut exporter = SpanExporter::builder().with_http().with_http_client(client);
         if let Some(endpoint) = endpoint {
             exporter = exporter.with_endpoint(endpoint);
@@ -159,59 +159,63 @@ impl Exporter {
     }
 }
 
-/// Without the values of headers, which may be keys.
-impl fmt::Debug for Exporter {
+/// Hides the values of headers, which may be keys.
+impl fmt::Debug for OtlpExporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { endpoint, service, headers, level, queue } = self;
         let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
-        let mut shown = f.debug_struct("Exporter");
+        let mut shown = f.debug_struct("OtlpExporter");
         shown.field("endpoint", endpoint).field("service", service).field("headers", &names);
         shown.field("level", level).field("queue", queue).finish()
     }
 }
 
-/// Keeps spans being sent. Dropped, it sends the last ones and waits for that, a few seconds at most.
+/// A guard that keeps the export running. When dropped, it sends the remaining spans and waits for at most five
+/// seconds.
 #[must_use = "dropped at once, it stops sending"]
-pub struct Guard {
+pub struct ExporterGuard {
     provider: SdkTracerProvider,
 }
 
-impl Guard {
-    /// Sends what waits to be sent, now. Blocks until that is done.
+impl ExporterGuard {
+    /// Sends the queued spans now and blocks until they are sent.
     ///
     /// # Errors
-    /// When the collector cannot be reached or does not take them.
+    /// Returns an error if the collector cannot be reached or rejects the spans.
     pub fn flush(&self) -> Result<()> {
         self.provider.force_flush().map_err(|error| {
             let message = format!("the collector did not take the spans: {error}");
-            Error::new(Code::StoreUnavailable, message)
-                .help("the runs are not harmed; look whether a collector is there")
+            Error::new(ErrorCode::StoreUnavailable, message)
+                .with_help("the runs are not harmed; look whether a collector is there")
         })
     }
 }
 
-impl Drop for Guard {
+impl Drop for ExporterGuard {
     fn drop(&mut self) {
-        // Nobody is left to be told.
-        let _ = self.provider.shutdown_with_timeout(LAST);
+        // The error cannot be returned from a destructor.
+        let _ = self.provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 
-impl fmt::Debug for Guard {
+impl fmt::Debug for ExporterGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Guard")
+        f.write_str("ExporterGuard")
     }
 }
 
-/// Whether spans can be sent to an address; without one, to that of the environment.
+/// Checks the given address, or that of the environment.
 fn check_address(given: Option<&str>) -> Result<()> {
     let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let of_environment = || said(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT).or_else(|| said(OTEL_EXPORTER_OTLP_ENDPOINT));
     let Some(address) = given.map(str::to_owned).or_else(of_environment) else { return Ok(()) };
-    // The address itself is not said: it may have a password in it.
+    // The error does not contain the address, which may include a password.
     let wrong = |what: &dyn fmt::Display| {
-        Error::new(Code::ConfigInvalid, format!("spans cannot be sent, the address of the collector is none: {what}"))
-            .help("give one such as `http://127.0.0.1:4318`")
+        Error::new(
+            ErrorCode::ConfigInvalid,
+            format!("spans cannot be sent, the address of the collector is none: {what}"),
+        )
+        .with_help("give one such as `http://127.0.0.1:4318`")
     };
     let address = reqwest::Url::parse(&address).map_err(|error| wrong(&error))?;
     match (address.scheme(), address.has_host()) {
@@ -221,7 +225,7 @@ fn check_address(given: Option<&str>) -> Result<()> {
     }
 }
 
-/// How long a collector may take to answer.
+/// Returns the timeout of a request.
 fn timeout() -> Duration {
     let said = |name| std::env::var(name).ok().and_then(|value| value.trim().parse().ok()).map(Duration::from_millis);
     said(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT).or_else(|| said(OTEL_EXPORTER_OTLP_TIMEOUT)).unwrap_or(TIMEOUT)
@@ -229,5 +233,5 @@ fn timeout() -> Duration {
 
 fn is_own(target: &str) -> bool {
     let root = target.split("::").next().unwrap_or(target);
-    OWN.contains(&root)
+    IGNORED_TARGETS.contains(&root)
 }

@@ -1,139 +1,149 @@
-//! Checkpoints in PostgreSQL: the store that many processes on many machines share.
+//! A checkpointer in PostgreSQL, for many processes on many machines.
 //!
-//! What is written is decided by the log of changes, which knows no SQL; all SQL of this store is in this folder. A commit
-//! is one call of a function in the database (`functions.sql`), so it is one journey to the server. Connections live on
-//! the runtime of whoever asks (`room`, `wire`); a thread of the store keeps the leases of this process alive (`keeper`). Nothing is left in a
-//! session, so a pooler in transaction mode may stand in between. What goes wrong, and what helps, is in `trouble`.
+//! The rows to write are determined by the change log (`crate::log`), which contains no SQL; all SQL of this
+//! checkpointer is in this folder. A commit is one call of a database function (`functions.sql`), so it needs one
+//! round trip. Connections run on the runtime of the caller (`room`, `wire`); a dedicated thread sends the heartbeats
+//! of this process (`keeper`). No session state is used, so a connection pooler in transaction mode may be in
+//! between. Errors and retries are in `trouble`.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use superstep_core::checkpoint::Namespace;
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::checkpoint::CheckpointNamespace;
+use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, EventsQuery, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, StoredEvent,
-    ThreadStatus, ThreadsQuery,
+    CheckpointSelector, CheckpointTuple, Checkpointer, CheckpointerStats, Commit, EventsQuery, HistoryQuery, Lease,
+    PruneReport, Retention, StoredEvent, ThreadStatus, ThreadsQuery,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
-mod add;
-mod address;
+mod app_connections;
+mod append;
 mod commit;
-mod connections;
-mod events;
-mod hints;
-mod keeper;
+mod config;
+mod connection;
+mod error;
+mod journal;
 mod lease;
-mod migrate;
+mod lease_heartbeat;
+mod pool;
 mod prune;
 mod read;
-mod room;
+mod read_hints;
 mod rows;
+mod schema;
 mod statements;
 mod store;
+mod threads;
 #[cfg(feature = "postgres-tls")]
 mod tls;
 #[cfg(not(feature = "postgres-tls"))]
-#[path = "postgres/plain.rs"]
+#[path = "postgres/no_tls.rs"]
 mod tls;
-mod trouble;
-mod upkeep;
-mod wire;
 
-use crate::log::{self, Form};
-use address::Address;
+use crate::change_log::{self, ValueEncoding};
+pub use app_connections::{AppConnections, QueryError};
 use commit::reader;
-pub use connections::{Connections, Failure};
-use keeper::{Keeper, Note};
-use lease::Holder;
-use room::Room;
+use config::PgConfig;
+use lease::LeaseHolder;
+use lease_heartbeat::{LeaseCommand, LeaseHeartbeat};
+use pool::ConnectionPool;
 pub use store::PostgresStore;
 
-/// How a server is connected to; see [`Postgres::options`].
+/// Connection settings; see [`PostgresCheckpointer::options`].
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct Options {
+pub struct PostgresOptions {
     schema: String,
-    connections: usize,
-    lapse: Duration,
-    patience: Duration,
-    form: Form,
+    max_connections: usize,
+    lease_timeout: Duration,
+    retry_timeout: Duration,
+    form: ValueEncoding,
 }
 
-impl Default for Options {
+impl Default for PostgresOptions {
     fn default() -> Self {
         let (lapse, patience) = (Duration::from_secs(15), Duration::from_secs(30));
-        Self { schema: "superstep".to_owned(), connections: 8, lapse, patience, form: Form::Squeezed }
+        Self {
+            schema: "superstep".to_owned(),
+            max_connections: 8,
+            lease_timeout: lapse,
+            retry_timeout: patience,
+            form: ValueEncoding::Compressed,
+        }
     }
 }
 
-impl Options {
-    /// The schema the tables are in, made when it is missing. `superstep` unless told.
+impl PostgresOptions {
+    /// Sets the schema of the tables, which is created if it does not exist. Default: `superstep`.
     pub fn schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = schema.into();
         self
     }
 
-    /// The most connections that are open at once, beside one that keeps leases alive. 8 unless told. Each is used for
-    /// one question at a time and never while a node runs, so few are enough for many runs.
-    pub fn connections(mut self, connections: usize) -> Self {
-        self.connections = connections;
+    /// Sets the largest number of open connections, in addition to one for heartbeats. Default: 8. A connection is
+    /// used for one request at a time and never while a node runs, so a few connections serve many runs.
+    pub fn max_connections(mut self, connections: usize) -> Self {
+        self.max_connections = connections;
         self
     }
 
-    /// After how long without a sign of life others may take the threads of this process, by the clock of the server.
-    /// 15 seconds unless told. Shorter means that work goes on sooner after a process died; longer, that one which
-    /// cannot reach the server for a while keeps its threads. Whichever it is, no two ever write to one thread: what
-    /// comes from a process whose thread was taken is refused.
-    pub fn lapse_after(mut self, lapse: Duration) -> Self {
-        self.lapse = lapse;
+    /// Sets the time without a heartbeat, by the clock of the server, after which other processes may take over the
+    /// threads of this process. Default: 15 seconds. With a shorter time, the work of a crashed process continues
+    /// sooner; with a longer one, a process that cannot reach the server for a while keeps its threads. Two processes
+    /// never write to one thread with any setting: writes with an outdated lease are rejected.
+    pub fn lease_timeout(mut self, lapse: Duration) -> Self {
+        self.lease_timeout = lapse;
         self
     }
 
-    /// How long a server that is away is waited for before a call fails. 30 seconds unless told.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Sets the time after which a call fails if the server is unreachable. Default: 30 seconds.
+    pub fn retry_timeout(mut self, patience: Duration) -> Self {
+        self.retry_timeout = patience;
         self
     }
 
-    /// Whether long values are written in fewer bytes (zstd). They are unless told; either is read whatever is told here.
+    /// Enables the compression of long values with zstd. Default: on. Compressed and uncompressed values are readable
+    /// with either setting.
     pub fn compression(mut self, is_on: bool) -> Self {
-        self.form = if is_on { Form::Squeezed } else { Form::Plain };
+        self.form = if is_on { ValueEncoding::Compressed } else { ValueEncoding::Plain };
         self
     }
 
-    /// Connects to a server and makes the tables where they are missing.
+    /// Connects to a server and creates missing tables.
     ///
     /// # Errors
-    /// When the address cannot be read, when it asks for encryption (`sslmode=require`, `verify-ca`, `verify-full`) and the
-    /// server has none or is not believed, when the server cannot be reached within [`Options::patience`] or refuses the
-    /// user, and when the tables were made by a newer version. Encryption needs the feature `postgres-tls`.
-    pub async fn connect(&self, url: &str) -> Result<Postgres> {
-        let address = Address::new(url, self)?;
+    /// Returns an error if the URL is invalid, if it requires TLS (`sslmode=require`, `verify-ca`, `verify-full`) and
+    /// the server has none or its certificate is not trusted, if the server cannot be reached within
+    /// [`PostgresOptions::retry_timeout`] or rejects the user, or if the tables were created by a newer version. TLS needs the
+    /// feature `postgres-tls`.
+    pub async fn connect(&self, url: &str) -> Result<PostgresCheckpointer> {
+        let address = PgConfig::new(url, self)?;
         let (notes, inbox) = tokio::sync::mpsc::unbounded_channel();
-        let holder = Arc::new(Holder::new((self.lapse, self.form), notes)?);
-        let (thread, room) = start(holder.clone(), inbox, (address, self.connections)).await?;
-        let mut inner = Inner { room, holder, warnings: Vec::new(), thread: Some(thread) };
-        inner.warnings = migrate::prepare(&inner.room).await?;
-        Ok(Postgres(Arc::new(inner)))
+        let holder = Arc::new(LeaseHolder::new((self.lease_timeout, self.form), notes)?);
+        let (thread, room) = start(holder.clone(), inbox, (address, self.max_connections)).await?;
+        let mut inner = PostgresInner { pool: room, holder, warnings: Vec::new(), thread: Some(thread) };
+        inner.warnings = schema::prepare(&inner.pool).await?;
+        Ok(PostgresCheckpointer(Arc::new(inner)))
     }
 }
 
-/// Starts the thread that keeps connections and leases.
+/// Starts the background thread for connections and heartbeats.
 async fn start(
-    holder: Arc<Holder>,
-    inbox: UnboundedReceiver<Note>,
-    (address, connections): (Address, usize),
-) -> Result<(JoinHandle<()>, Arc<Room>)> {
+    holder: Arc<LeaseHolder>,
+    inbox: UnboundedReceiver<LeaseCommand>,
+    (address, connections): (PgConfig, usize),
+) -> Result<(JoinHandle<()>, Arc<ConnectionPool>)> {
     let (told, begun) = tokio::sync::oneshot::channel();
-    // The runtime is made and ends on its thread: one that ends in a task of another takes that down with it.
+    // The runtime is created and dropped on its own thread: dropping a runtime inside a task of another runtime
+    // panics.
     let work = move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {
-            let room = Arc::new(Room::new(address, runtime.handle().clone(), connections));
+            let room = Arc::new(ConnectionPool::new(address, runtime.handle().clone(), connections));
             drop(told.send(Ok(room.clone())));
-            runtime.block_on(Keeper::new(room, holder).keep(inbox));
+            runtime.block_on(LeaseHeartbeat::new(room, holder).run(inbox));
         }
         Err(error) => drop(told.send(Err(error))),
     };
@@ -144,96 +154,96 @@ async fn start(
 }
 
 fn no_thread(error: &std::io::Error) -> Error {
-    Error::new(Code::StoreUnavailable, format!("no thread for the store: {error}"))
+    Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"))
 }
 
-/// A store in a PostgreSQL database. Clones are one and the same store.
+/// A checkpointer in a PostgreSQL database. Clones share one checkpointer.
 ///
-/// Any number of processes may use one database: each thread is moved by one of them at a time, and what a process had
-/// under way when it died is there for the next.
+/// Any number of processes may use one database: each thread has at most one lease holder at a time. If a process
+/// dies, other processes can continue its threads.
 ///
 /// ```no_run
 /// use superstep::prelude::*;
-/// use superstep_adapters::postgres::Postgres;
+/// use superstep_adapters::postgres::PostgresCheckpointer;
 ///
-/// #[derive(State, Clone, Serialize, Deserialize)]
+/// #[derive(GraphState, Clone, Serialize, Deserialize)]
 /// struct Visits {
 ///     #[reduce(add)]
 ///     count: u64,
 /// }
 ///
 /// # async fn visit() -> superstep::Result<()> {
-/// let mut graph = Graph::<Visits>::new("visits");
-/// let visit = graph.node("visit", || Visits::update().count(1_u64));
-/// graph.edge(START, visit).edge(visit, END);
-/// graph.checkpointer(Postgres::connect("postgres://me:secret@localhost/work").await?);
+/// let mut graph = StateGraph::<Visits>::new("visits");
+/// let visit = graph.add_node("visit", || Visits::update().count(1_u64));
+/// graph.add_edge(START, visit).add_edge(visit, END);
+/// graph.checkpointer(PostgresCheckpointer::connect("postgres://me:secret@localhost/work").await?);
 /// let visits = graph.compile()?;
 ///
-/// visits.run(Visits::input().count(0_u64)).thread("door").await?;
+/// visits.invoke(Visits::input().count(0_u64)).thread("door").await?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Postgres(Arc<Inner>);
+pub struct PostgresCheckpointer(Arc<PostgresInner>);
 
-struct Inner {
-    room: Arc<Room>,
-    holder: Arc<Holder>,
+struct PostgresInner {
+    pool: Arc<ConnectionPool>,
+    holder: Arc<LeaseHolder>,
     warnings: Vec<String>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is on its way is still done, as long as the server answers.
-impl Drop for Inner {
+/// Finishes writes that have started, as long as the server responds.
+impl Drop for PostgresInner {
     fn drop(&mut self) {
         self.holder.close();
         if let Some(thread) = self.thread.take() {
-            // It only panics for a bug of ours, of which whoever waited was told.
+            // The thread panics only because of a bug; the waiting caller has received an error.
             drop(thread.join());
         }
     }
 }
 
-impl Postgres {
-    /// Connects to a server and makes the tables where they are missing, in the schema `superstep`.
+impl PostgresCheckpointer {
+    /// Connects to a server and creates missing tables, in the schema `superstep`.
     ///
     /// # Errors
-    /// As [`Options::connect`].
+    /// Returns the errors of [`PostgresOptions::connect`].
     pub async fn connect(url: &str) -> Result<Self> {
-        Options::default().connect(url).await
+        PostgresOptions::default().connect(url).await
     }
 
-    /// Connects in another way than the usual.
-    pub fn options() -> Options {
-        Options::default()
+    /// Returns connection settings that the caller can change before connecting.
+    pub fn options() -> PostgresOptions {
+        PostgresOptions::default()
     }
 
-    /// What the settings of the server take away from the promises of this store, as it was when it was connected to;
-    /// empty when that is nothing.
+    /// Returns a warning for each server setting that weakens the guarantees of the checkpointer, as read when
+    /// connecting; empty if there is none.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.0.warnings
     }
 
-    fn room(&self) -> &Room {
-        &self.0.room
+    fn room(&self) -> &ConnectionPool {
+        &self.0.pool
     }
 }
 
-/// Without the password.
-impl std::fmt::Debug for Postgres {
+/// Hides the password.
+impl std::fmt::Debug for PostgresCheckpointer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Postgres").field(&format_args!("{}", self.0.room.address)).finish()
+        f.debug_tuple("PostgresCheckpointer").field(&format_args!("{}", self.0.pool.address)).finish()
     }
 }
 
-impl Checkpointer for Postgres {
+impl Checkpointer for PostgresCheckpointer {
     async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
         if !thread.is_valid() {
-            return Err(log::invalid(thread));
+            return Err(change_log::invalid_thread_id(thread));
         }
-        let taken = lease::acquire(&self.0.room, &self.0.holder, thread, run).await;
-        taken.map_err(|error| error.on_thread(Some(thread)))
+        let taken = lease::acquire(&self.0.pool, &self.0.holder, thread, run).await;
+        taken.map_err(|error| error.with_thread(Some(thread)))
     }
 
     fn release(&self, lease: &Lease) {
@@ -241,25 +251,35 @@ impl Checkpointer for Postgres {
     }
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        log::save(self, commit).await.map_err(|error| error.on_thread(Some(&commit.lease.thread)))
+        change_log::save(self, commit).await.map_err(|error| error.with_thread(Some(&commit.lease.thread)))
     }
 
-    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
+    async fn load(
+        &self,
+        thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        at: CheckpointSelector,
+    ) -> Result<Option<CheckpointTuple>> {
         let (room, place) = (self.room(), &(thread.clone(), namespace.clone()));
         let loaded =
             room.read(|client, is_within| async move { reader(&client, room, is_within).load(place, at).await });
-        loaded.await.map_err(|error| error.on_thread(Some(thread)))
+        loaded.await.map_err(|error| error.with_thread(Some(thread)))
     }
 
-    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
+    async fn history(
+        &self,
+        thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        query: &HistoryQuery,
+    ) -> Result<Vec<CheckpointTuple>> {
         let (room, place) = (self.room(), &(thread.clone(), namespace.clone()));
         let listed =
             room.read(|client, is_within| async move { reader(&client, room, is_within).history(place, query).await });
-        listed.await.map_err(|error| error.on_thread(Some(thread)))
+        listed.await.map_err(|error| error.with_thread(Some(thread)))
     }
 
     async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
-        upkeep::threads(self.room(), query).await.map_err(|trouble| trouble.into_error(&self.room().address))
+        threads::threads(self.room(), query).await.map_err(|trouble| trouble.into_error(&self.room().address))
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
@@ -267,7 +287,7 @@ impl Checkpointer for Postgres {
         status.map_err(|trouble| trouble.into_error(&self.room().address))
     }
 
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
+    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
         let room = self.room();
         room.read(|client, is_within| async move { reader(&client, room, is_within).namespaces(thread).await }).await
     }
@@ -275,15 +295,15 @@ impl Checkpointer for Postgres {
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
         let deleted = lease::delete_thread(self.room(), &self.0.holder, thread).await;
         deleted.map_err(|trouble| trouble.into_error(&self.room().address))?;
-        self.0.holder.held.forget(thread);
+        self.0.holder.held.remove(thread);
         Ok(())
     }
 
     async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
         if !to.is_valid() {
-            return Err(log::invalid(to));
+            return Err(change_log::invalid_thread_id(to));
         }
-        let copied = upkeep::copy_thread(self.room(), from, to).await;
+        let copied = threads::copy_thread(self.room(), from, to).await;
         copied.map_err(|trouble| trouble.into_error(&self.room().address))
     }
 
@@ -292,20 +312,22 @@ impl Checkpointer for Postgres {
         pruned.map_err(|trouble| trouble.into_error(&self.room().address))
     }
 
-    async fn stats(&self) -> Result<Stats> {
-        upkeep::stats(self.room()).await.map_err(|trouble| trouble.into_error(&self.room().address))
+    async fn stats(&self) -> Result<CheckpointerStats> {
+        threads::stats(self.room()).await.map_err(|trouble| trouble.into_error(&self.room().address))
     }
 
     async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
-        let read = events::read(self.room(), thread, query).await;
-        read.map_err(|trouble| trouble.into_error(&self.room().address).on_thread(Some(thread)))
+        let read = journal::read(self.room(), thread, query).await;
+        read.map_err(|trouble| trouble.into_error(&self.room().address).with_thread(Some(thread)))
     }
 
-    async fn last_event(&self, thread: &ThreadId) -> Result<u64> {
-        events::last(self.room(), thread).await.map_err(|trouble| trouble.into_error(&self.room().address))
+    async fn last_event_number(&self, thread: &ThreadId) -> Result<u64> {
+        journal::last(self.room(), thread).await.map_err(|trouble| trouble.into_error(&self.room().address))
     }
 
-    async fn forget_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
-        events::forget(self.room(), thread, up_to).await.map_err(|trouble| trouble.into_error(&self.room().address))
+    async fn delete_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
+        journal::delete_up_to(self.room(), thread, up_to)
+            .await
+            .map_err(|trouble| trouble.into_error(&self.room().address))
     }
 }

@@ -1,144 +1,145 @@
-//! Values under keys in S3, or in whatever speaks its protocol: a door for what is built on [`KeyValue`].
+//! A [`KeyValue`] adapter for S3 and servers with an S3-compatible API.
 //!
-//! A key is an object in a folder of a bucket (`address`). What the port asks for is in `values`, which asks `service`, which
-//! signs (`sign`), tries again and knows the time of the server (`clock`). What stands in objects and answers is in `form`, what
-//! goes wrong in `trouble`; requests are made on a thread of their own (`crate::room`).
+//! A key is an object in a folder of a bucket (`address`). `values` implements the operations of the port; it sends
+//! requests through `service`, which signs (`sign`), retries, and tracks the time of the server (`clock`). The format
+//! of objects and responses is in `form`, errors in `trouble`; requests run on a dedicated thread (`crate::room`).
 //!
-//! Putting a new key is a put under the condition that there is none (`If-None-Match`); where one has lapsed, that it is still
-//! the same (`If-Match`). Putting without that and deleting have no condition: of a request whose connection broke nobody
-//! knows when the server will be done with it.
+//! A new key is put with the condition that no object exists (`If-None-Match`), or that an expired object is
+//! unchanged (`If-Match`). Other puts and deletes are unconditional: if their connection breaks, the server may
+//! execute them at any later time.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use superstep_core::error::Result;
-use superstep_core::port::{KeyValue, Put};
+use superstep_core::port::{KeyValue, PutOptions};
 
-mod address;
-mod clock;
-mod form;
-mod service;
-mod sign;
-mod trouble;
-mod values;
+mod bucket;
+mod client;
+mod error;
+mod key_value;
+mod object_format;
+mod server_clock;
+mod sigv4;
 
-use address::Place;
-use clock::Clock;
-use service::Service;
-use sign::{Credentials, Signer};
-use values::Values;
+use bucket::BucketConfig;
+use client::S3Client;
+use key_value::KeyValueOps;
+use server_clock::ServerClock;
+use sigv4::{Credentials, Signer};
 
-use crate::remote::Web;
-use crate::room::Room;
+use crate::http::io_thread::IoThread;
+use crate::http::request::HttpClients;
 
 const REGION: &str = "AWS_REGION";
 const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 
-/// How a bucket is connected to; see [`S3::options`].
+/// Connection settings of a bucket; see [`S3KeyValue::options`].
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct Options {
+pub struct S3Options {
     bucket: String,
     folder: String,
     region: Option<String>,
     endpoint: Option<String>,
-    is_in_path: Option<bool>,
+    path_style: Option<bool>,
     allows_http: bool,
     credentials: Option<Credentials>,
-    patience: Duration,
+    retry_timeout: Duration,
 }
 
-impl Options {
+impl S3Options {
     fn new(bucket: impl Into<String>) -> Self {
         Self {
             bucket: bucket.into(),
             folder: "superstep".to_owned(),
             region: None,
             endpoint: None,
-            is_in_path: None,
+            path_style: None,
             allows_http: false,
             credentials: None,
-            patience: Duration::from_secs(30),
+            retry_timeout: Duration::from_secs(30),
         }
     }
 
-    /// The folder of the bucket that the objects are in, which nothing else may write to; beside it is a small object whose
-    /// name has `.check` behind it. `superstep` unless told; up to 128 of `A-Z a-z 0-9 _ . : / -`.
+    /// Sets the folder of the objects in the bucket, which no other program may write. A small object with the suffix
+    /// `.check` is stored next to it. Default: `superstep`. A folder has up to 128 of the characters `A-Z a-z 0-9 _ .
+    /// : / -`.
     pub fn folder(mut self, folder: impl Into<String>) -> Self {
         self.folder = folder.into();
         self
     }
 
-    /// The region of the bucket. What `AWS_REGION` says unless told, else `us-east-1`.
+    /// Sets the region of the bucket. Default: `AWS_REGION`, else `us-east-1`.
     pub fn region(mut self, region: impl Into<String>) -> Self {
         self.region = Some(region.into());
         self
     }
 
-    /// Another service than Amazon's, such as `http://127.0.0.1:9000`. What `AWS_ENDPOINT_URL` says unless told. It is
-    /// encrypted, or on this machine; see [`Options::allow_http`].
+    /// Sets the endpoint of another service than Amazon's, such as `http://127.0.0.1:9000`. Default:
+    /// `AWS_ENDPOINT_URL`. The endpoint must use HTTPS or be on this machine; see [`S3Options::allow_http`].
     pub fn endpoint(mut self, url: impl Into<String>) -> Self {
         self.endpoint = Some(url.into());
         self
     }
 
-    /// Whether the bucket is in the path of an address (`host/bucket/..`) and not in the name of its host
-    /// (`bucket.host/..`). In the name for Amazon and in the path for other endpoints, unless told.
+    /// Selects path-style URLs (`host/bucket/..`) instead of virtual-host style (`bucket.host/..`). Default:
+    /// virtual-host style for Amazon, path style for other endpoints.
     pub fn path_style(mut self, is_in_path: bool) -> Self {
-        self.is_in_path = Some(is_in_path);
+        self.path_style = Some(is_in_path);
         self
     }
 
-    /// Allows an endpoint on another machine that is not encrypted. Values can be read on the way; the secret is not sent.
+    /// Allows an unencrypted endpoint on another machine. Values can be read on the network; the secret is not sent.
     pub fn allow_http(mut self) -> Self {
         self.allows_http = true;
         self
     }
 
-    /// The access key: its id and its secret, which is never printed. What `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
-    /// `AWS_SESSION_TOKEN` say unless told.
+    /// Sets the access key: its id and its secret, which never appears in debug output or errors. Default:
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`.
     pub fn credentials(mut self, key_id: impl Into<String>, secret: impl Into<String>) -> Self {
         self.credentials = Some(Credentials { key_id: key_id.into(), secret: secret.into(), token: None });
         self
     }
 
-    /// An access key of a session, with its token; neither it nor the secret is ever printed.
+    /// Sets the temporary credentials of a session; secret and token never appear in debug output or errors.
     pub fn session(self, key_id: impl Into<String>, secret: impl Into<String>, token: impl Into<String>) -> Self {
         let credentials = Credentials { key_id: key_id.into(), secret: secret.into(), token: Some(token.into()) };
         Self { credentials: Some(credentials), ..self }
     }
 
-    /// How long the service is waited for when it does not answer or asks us to wait, before a call fails. 30 seconds
-    /// unless told. One request may take a third of it.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Sets the time after which a call fails if the service does not respond or asks the client to wait. Default: 30
+    /// seconds. A single request fails after a third of this time without a response.
+    pub fn retry_timeout(mut self, patience: Duration) -> Self {
+        self.retry_timeout = patience;
         self
     }
 
-    /// Connects: finds the credentials, asks the bucket, and sees that the server puts under conditions.
+    /// Finds the credentials, reads the bucket once, and checks that the server supports conditional puts.
     ///
     /// # Errors
-    /// When credentials are missing or not taken; when the bucket is not there or may not be used; when the server is one that
-    /// does not look at conditions; when it cannot be reached within [`Options::patience`].
-    pub async fn connect(&self) -> Result<S3> {
-        let values = Values(Arc::new(self.service(|name| std::env::var(name).ok())?));
-        let room = Room::new("S3")?;
+    /// Returns an error if the credentials are missing or rejected, if the bucket does not exist or cannot be used,
+    /// if the server ignores conditions, or if the server cannot be reached within [`S3Options::retry_timeout`].
+    pub async fn connect(&self) -> Result<S3KeyValue> {
+        let values = KeyValueOps(Arc::new(self.service(|name| std::env::var(name).ok())?));
+        let room = IoThread::new("S3")?;
         let asked = values.clone();
-        room.change(async move { asked.try_out().await }).await?;
-        Ok(S3(Arc::new(Inner { values, room })))
+        room.write(async move { asked.probe_conditional_writes().await }).await?;
+        Ok(S3KeyValue(Arc::new(S3Inner { values, room })))
     }
 
-    /// All it takes to ask; `variable` reads the environment.
-    fn service(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Service> {
+    /// Builds the client; `variable` reads the environment.
+    fn service(&self, variable: impl Fn(&str) -> Option<String>) -> Result<S3Client> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let region = self.region.clone().or_else(|| variable(REGION)).unwrap_or_else(|| "us-east-1".to_owned());
-        let place = Place {
+        let place = BucketConfig {
             bucket: self.bucket.clone(),
             folder: self.folder.clone(),
             region: region.clone(),
             endpoint: self.endpoint.clone().or_else(|| variable(ENDPOINT)),
-            is_in_path: self.is_in_path,
+            is_in_path: self.path_style,
             allows_http: self.allows_http,
         };
         let address = place.address()?;
@@ -147,30 +148,37 @@ impl Options {
             None => Credentials::from_environment(variable)?,
         };
         let signer = Signer { credentials, region, host: address.host.clone() };
-        Ok(Service { address, patience: self.patience, signer, web: Web::new()?, clock: Clock::default() })
+        Ok(S3Client {
+            address,
+            patience: self.retry_timeout,
+            signer,
+            web: HttpClients::new()?,
+            clock: ServerClock::default(),
+        })
     }
 }
 
-/// Values under keys in a bucket. Clones are one and the same store.
+/// A [`KeyValue`] store in a bucket. Clones share one store.
 ///
-/// Any number of processes may use one folder. What is put under a new key is put by one of them, also when answers are lost on
-/// the way. What lapses does so by the clock of the server, and its object stays until the key is put or deleted.
+/// Any number of processes may use one folder. Of several processes that put the same new key, exactly one succeeds,
+/// even if responses are lost. Expiry uses the clock of the server; the object of an expired key stays until the key
+/// is put or deleted.
 ///
 /// ```no_run
-/// use superstep_adapters::s3::S3;
-/// use superstep_core::port::{KeyValue, Put};
+/// use superstep_adapters::s3::S3KeyValue;
+/// use superstep_core::port::{KeyValue, PutOptions};
 ///
 /// # async fn keep() -> superstep_core::error::Result<()> {
 /// // By the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and so on.
-/// let store = S3::connect("my-bucket").await?;
+/// let store = S3KeyValue::connect("my-bucket").await?;
 ///
-/// let only_new = Put { only_new: true, ..Put::default() };
+/// let only_new = PutOptions { if_absent: true, ..PutOptions::default() };
 /// assert!(store.put("orders/1", b"paid", only_new).await?);
 /// assert!(!store.put("orders/1", b"paid twice", only_new).await?);
 /// assert_eq!(store.list("orders/", None, 10).await?, ["orders/1"]);
 ///
 /// // Or as the program says: here a MinIO of one's own.
-/// let store = S3::options("my-bucket")
+/// let store = S3KeyValue::options("my-bucket")
 ///     .endpoint("http://127.0.0.1:9000")
 ///     .credentials("minio", std::fs::read_to_string("/run/secrets/minio").unwrap())
 ///     .folder("agents")
@@ -180,61 +188,61 @@ impl Options {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct S3(Arc<Inner>);
+pub struct S3KeyValue(Arc<S3Inner>);
 
-struct Inner {
-    values: Values,
-    room: Room,
+struct S3Inner {
+    values: KeyValueOps,
+    room: IoThread,
 }
 
-impl S3 {
-    /// Connects to a bucket with what the environment says.
+impl S3KeyValue {
+    /// Connects to a bucket with settings from the environment.
     ///
     /// # Errors
-    /// As [`Options::connect`].
+    /// Returns the errors of [`S3Options::connect`].
     pub async fn connect(bucket: &str) -> Result<Self> {
         Self::options(bucket).connect().await
     }
 
-    /// Connects in another way than the usual.
-    pub fn options(bucket: impl Into<String>) -> Options {
-        Options::new(bucket)
+    /// Returns connection settings that the caller can change before connecting.
+    pub fn options(bucket: impl Into<String>) -> S3Options {
+        S3Options::new(bucket)
     }
 }
 
-/// Where it is, and nothing of who we are.
-impl fmt::Debug for S3 {
+/// Shows the address of the bucket and no credentials.
+impl fmt::Debug for S3KeyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("S3").field(&format_args!("{}", self.0.values.0.address.spoken())).finish()
+        f.debug_tuple("S3KeyValue").field(&format_args!("{}", self.0.values.0.address.display_name())).finish()
     }
 }
 
 /// # Cancel safety
-/// What was begun with `put` and `delete` is finished whether somebody waits or not.
-impl KeyValue for S3 {
+/// A `put` or `delete` that has started is completed even if its future is dropped.
+impl KeyValue for S3KeyValue {
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let (values, key) = (self.0.values.clone(), key.to_owned());
-        self.0.room.ask(async move { values.get(&key).await }).await
+        self.0.room.read(async move { values.get(&key).await }).await
     }
 
     async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
         let (values, keys) = (self.0.values.clone(), keys.to_vec());
-        self.0.room.ask(async move { values.get_many(&keys).await }).await
+        self.0.room.read(async move { values.get_many(&keys).await }).await
     }
 
-    async fn put(&self, key: &str, value: &[u8], put: Put) -> Result<bool> {
+    async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
         let (values, key, value) = (self.0.values.clone(), key.to_owned(), value.to_vec());
-        self.0.room.change(async move { values.put(&key, &value, put).await }).await
+        self.0.room.write(async move { values.put(&key, &value, put).await }).await
     }
 
     async fn delete(&self, keys: &[String]) -> Result<()> {
         let (values, keys) = (self.0.values.clone(), keys.to_vec());
-        self.0.room.change(async move { values.delete(&keys).await }).await
+        self.0.room.write(async move { values.delete(&keys).await }).await
     }
 
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let (values, prefix, after) = (self.0.values.clone(), prefix.to_owned(), after.map(ToOwned::to_owned));
-        self.0.room.ask(async move { values.list(&prefix, after.as_deref(), limit).await }).await
+        self.0.room.read(async move { values.list(&prefix, after.as_deref(), limit).await }).await
     }
 }
 
@@ -242,7 +250,7 @@ impl KeyValue for S3 {
 mod tests {
     use super::*;
 
-    /// R-FWK-40: what the program says comes before what the environment says.
+    /// R-FWK-40: options win over the environment.
     #[test]
     fn the_environment_says_what_the_program_does_not() {
         let environment = [
@@ -252,16 +260,16 @@ mod tests {
             (ENDPOINT, "http://localhost:1"),
         ];
         let read = |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        let service = Options::new("blobs").service(read).unwrap();
-        assert_eq!(service.address.spoken(), "http://localhost:1/blobs/superstep");
+        let service = S3Options::new("blobs").service(read).unwrap();
+        assert_eq!(service.address.display_name(), "http://localhost:1/blobs/superstep");
         assert_eq!((&*service.signer.region, &*service.signer.credentials.key_id), ("eu-west-1", "id"));
-        let told = Options::new("blobs").region("auto").endpoint("https://r2").session("me", "so secret", "token");
+        let told = S3Options::new("blobs").region("auto").endpoint("https://r2").session("me", "so secret", "token");
         let service = told.service(read).unwrap();
-        assert_eq!(service.address.spoken(), "https://r2/blobs/superstep");
+        assert_eq!(service.address.display_name(), "https://r2/blobs/superstep");
         assert_eq!((&*service.signer.region, &*service.signer.credentials.key_id), ("auto", "me"));
         assert!(!format!("{told:?}").contains("secret") && !format!("{told:?}").contains("token"), "{told:?}");
         let service = told.service(|_| None).unwrap();
         assert_eq!(service.signer.credentials.token.as_deref(), Some("token"));
-        assert!(Options::new("blobs").service(|name| read(name).map(|_| String::new())).is_err());
+        assert!(S3Options::new("blobs").service(|name| read(name).map(|_| String::new())).is_err());
     }
 }

@@ -1,120 +1,122 @@
-//! Checkpoints in an SQLite file: the store that needs nothing but a path.
+//! A checkpointer in an SQLite file, which needs nothing but a path.
 //!
-//! One connection writes, on a thread of its own (`writer`), and commits what several runs want saved in one transaction;
-//! readers have connections of their own (`read`). What is written is decided by the log of changes, which knows no SQL;
-//! all SQL of this store is in this folder. Who may move a thread is in `lease`, what goes wrong in `trouble`.
+//! One connection writes, on a dedicated thread (`writer`), and commits the changes of several runs in one
+//! transaction; readers have their own connections (`read`). The rows to write are determined by the change log
+//! (`crate::log`), which contains no SQL; all SQL of this checkpointer is in this folder. Leases are in `lease`,
+//! errors in `trouble`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep_core::checkpoint::Namespace;
+use superstep_core::checkpoint::CheckpointNamespace;
 use superstep_core::error::{Error, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{
-    At, Checkpointer, Commit, EventsQuery, HistoryQuery, Lease, Loaded, PruneReport, Retention, Stats, StoredEvent,
-    ThreadStatus, ThreadsQuery,
+    CheckpointSelector, CheckpointTuple, Checkpointer, CheckpointerStats, Commit, EventsQuery, HistoryQuery, Lease,
+    PruneReport, Retention, StoredEvent, ThreadStatus, ThreadsQuery,
 };
 
 mod commit;
-mod events;
+mod error;
 mod history;
-mod holder;
+mod journal;
 mod lease;
-mod open;
-mod owed;
+mod lease_holder;
+mod pending_releases;
 mod prune;
 mod read;
+mod schema;
 mod store;
-mod trouble;
-mod upkeep;
-mod write;
-mod writer;
+mod threads;
+mod write_rows;
+mod writer_thread;
 
-use crate::log::{self, Form, Held};
-use read::Readers;
+use crate::change_log::{self, HistoryCache, ValueEncoding};
+use read::ReadConnections;
 pub use store::SqliteStore;
-use writer::Writer;
+use writer_thread::WriterHandle;
 
-/// How hard a commit is on the disk.
+/// Durability of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Synchronous {
-    /// What was told is on the disk: nothing is lost, also when the power goes.
+    /// Each commit is synced to disk: nothing is lost, even on power loss.
     #[default]
     Full,
-    /// Nothing is lost when the program dies. When the power goes, the last supersteps may be gone, and with them what
-    /// was told of them; the file stays whole.
+    /// Nothing is lost if the process dies. On power loss, the last supersteps may be lost although they were
+    /// reported as saved; the file stays consistent.
     Normal,
 }
 
-/// How a file is opened; see [`Sqlite::options`].
+/// Settings of a file; see [`SqliteCheckpointer::options`].
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct Options {
+pub struct SqliteOptions {
     synchronous: Synchronous,
     busy: Duration,
-    lapse: Duration,
-    form: Form,
+    lease_timeout: Duration,
+    form: ValueEncoding,
 }
 
-impl Default for Options {
+impl Default for SqliteOptions {
     fn default() -> Self {
         let (busy, lapse) = (Duration::from_secs(5), Duration::from_secs(15));
-        Self { synchronous: Synchronous::Full, busy, lapse, form: Form::Squeezed }
+        Self { synchronous: Synchronous::Full, busy, lease_timeout: lapse, form: ValueEncoding::Compressed }
     }
 }
 
-impl Options {
-    /// How hard a commit is on the disk. [`Synchronous::Full`] unless told.
+impl SqliteOptions {
+    /// Sets the durability of commits. Default: [`Synchronous::Full`].
     pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
         self
     }
 
-    /// How long a commit waits while another process writes. 5 seconds unless told.
+    /// Sets the time that a commit waits while another process writes. Default: 5 seconds.
     pub fn busy_timeout(mut self, busy: Duration) -> Self {
         self.busy = busy;
         self
     }
 
-    /// After how long another process may take the threads of one that is alive and does nothing, such as one that was
-    /// stopped; all processes of a file should say the same. 15 seconds unless told. The threads of a process that died
-    /// can be taken at once.
-    pub fn lapse_after(mut self, lapse: Duration) -> Self {
-        self.lapse = lapse;
+    /// Sets the time after which other processes may take over the threads of a live process that makes no progress,
+    /// for example because it is suspended; all processes of a file should use the same value. Default: 15 seconds.
+    /// The threads of a dead process can be taken over immediately.
+    pub fn lease_timeout(mut self, lapse: Duration) -> Self {
+        self.lease_timeout = lapse;
         self
     }
 
-    /// Whether long values are written in fewer bytes (zstd). They are unless told; either is read whatever is told here.
+    /// Enables the compression of long values with zstd. Default: on. Compressed and uncompressed values are readable
+    /// with either setting.
     pub fn compression(mut self, is_on: bool) -> Self {
-        self.form = if is_on { Form::Squeezed } else { Form::Plain };
+        self.form = if is_on { ValueEncoding::Compressed } else { ValueEncoding::Plain };
         self
     }
 
-    /// Opens a file, or makes it; `":memory:"` lives as long as the store.
+    /// Opens a file and creates it if it does not exist; `":memory:"` exists as long as the checkpointer.
     ///
     /// # Errors
-    /// When the file cannot be opened, is not a store of ours, or was written by a newer version.
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Sqlite> {
-        let place = open::Place::new(path.as_ref());
+    /// Returns an error if the file cannot be opened, belongs to another program, or was written by a newer version.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<SqliteCheckpointer> {
+        let place = schema::DatabasePath::new(path.as_ref());
         place.check_disk()?;
-        let writer = Writer::start(place.clone(), self)?;
-        let readers = Readers::new(place, self.busy);
-        Ok(Sqlite(Arc::new(Inner { readers, held: Held::new(self.form), writer })))
+        let writer = WriterHandle::start(place.clone(), self)?;
+        let readers = ReadConnections::new(place, self.busy);
+        Ok(SqliteCheckpointer(Arc::new(SqliteInner { readers, history_cache: HistoryCache::new(self.form), writer })))
     }
 }
 
-/// A store in an SQLite file. Clones are one and the same store.
+/// A checkpointer in an SQLite file. Clones share one checkpointer.
 ///
-/// Several processes may open one file, on one machine: each thread is moved by one of them at a time, and what a
-/// process had under way when it died is there for the next.
+/// Several processes of one machine may open one file: each thread has at most one lease holder at a time. If a
+/// process dies, other processes can continue its threads.
 ///
 /// ```
 /// use superstep::prelude::*;
-/// use superstep_adapters::sqlite::Sqlite;
+/// use superstep_adapters::sqlite::SqliteCheckpointer;
 ///
-/// #[derive(State, Clone, Serialize, Deserialize)]
+/// #[derive(GraphState, Clone, Serialize, Deserialize)]
 /// struct Visits {
 ///     #[reduce(add)]
 ///     count: u64,
@@ -123,125 +125,135 @@ impl Options {
 /// # let folder = std::env::temp_dir().join(format!("superstep-doc-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).unwrap();
 /// # let path = folder.join("checkpoints.db");
-/// let mut graph = Graph::<Visits>::new("visits");
-/// let visit = graph.node("visit", || Visits::update().count(1_u64));
-/// graph.edge(START, visit).edge(visit, END);
-/// graph.checkpointer(Sqlite::open(&path)?);
+/// let mut graph = StateGraph::<Visits>::new("visits");
+/// let visit = graph.add_node("visit", || Visits::update().count(1_u64));
+/// graph.add_edge(START, visit).add_edge(visit, END);
+/// graph.checkpointer(SqliteCheckpointer::open(&path)?);
 /// let visits = graph.compile()?;
 ///
-/// visits.run(Visits::input().count(0_u64)).thread("door").wait()?;
-/// assert_eq!(visits.run(Visits::input().count(0_u64)).thread("door").wait()?.state.count, 2);
+/// visits.invoke(Visits::input().count(0_u64)).thread("door").wait_blocking()?;
+/// assert_eq!(visits.invoke(Visits::input().count(0_u64)).thread("door").wait_blocking()?.state.count, 2);
 /// # drop((graph, visits));
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), superstep::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Sqlite(Arc<Inner>);
+pub struct SqliteCheckpointer(Arc<SqliteInner>);
 
-/// Readers go first when it is dropped: the last connection to be closed tidies up the file.
-struct Inner {
-    readers: Readers,
-    held: Held,
-    writer: Writer,
+/// Readers are dropped first: the last connection to be closed cleans up the write-ahead log.
+struct SqliteInner {
+    readers: ReadConnections,
+    history_cache: HistoryCache,
+    writer: WriterHandle,
 }
 
-impl Sqlite {
-    /// Opens a file, or makes it; `":memory:"` lives as long as the store.
+impl SqliteCheckpointer {
+    /// Opens a file and creates it if it does not exist; `":memory:"` exists as long as the checkpointer.
     ///
     /// # Errors
-    /// When the file cannot be opened, is not a store of ours, or was written by a newer version.
+    /// Returns an error if the file cannot be opened, belongs to another program, or was written by a newer version.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Options::default().open(path)
+        SqliteOptions::default().open(path)
     }
 
-    /// Opens a file in another way than the usual.
-    pub fn options() -> Options {
-        Options::default()
+    /// Returns settings that the caller can change before opening.
+    pub fn options() -> SqliteOptions {
+        SqliteOptions::default()
     }
 
-    /// Where the file is; `None` in memory.
+    /// Returns the path of the file; `None` in memory.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         self.0.writer.place().path().map(Path::to_owned)
     }
 
-    /// Asks a connection that only reads; in memory there is one connection, and it is the one that writes.
-    async fn ask<T: Send + 'static>(
+    /// Runs a read on a reader connection; in memory there is only one connection, the writer.
+    async fn read<T: Send + 'static>(
         &self,
-        question: impl FnMut(&rusqlite::Connection) -> trouble::Answer<T> + Send + 'static,
+        question: impl FnMut(&rusqlite::Connection) -> error::SqliteResult<T> + Send + 'static,
     ) -> Result<T> {
         match &self.0.readers {
-            Readers::Files(files) => files.ask(question),
-            Readers::Writer => self.0.writer.perform(writer::Effect::Fleeting, question).await,
+            ReadConnections::Files(files) => files.ask(question),
+            ReadConnections::Writer => self.0.writer.perform(writer_thread::SyncMode::NoSync, question).await,
         }
     }
 }
 
-/// Checkpoints of a history that are read on the thread of whoever asks, when their values are short.
+/// Largest history page that is read on the thread of the caller, if its values are short.
 const PAGE: usize = 128;
-/// Bytes of values that are.
+/// Largest total size of such values in bytes.
 const SHORT: u64 = 64 << 10;
 
-/// A few checkpoints in a row. What looks for some among others may look at all of them.
+/// Returns true if a query reads a few consecutive checkpoints. A query with filters may read all checkpoints.
 fn is_page(query: &HistoryQuery) -> bool {
     let HistoryQuery { before: _, limit, source, step, run, metadata } = query;
     let takes_all = source.is_none() && step.is_none() && run.is_none() && metadata.is_empty();
     takes_all && limit.is_some_and(|limit| limit <= PAGE)
 }
 
-impl Sqlite {
-    /// As `ask`, for what may take long: whoever asks does not stand still meanwhile.
-    async fn ask_long<T: Send + 'static>(
+impl SqliteCheckpointer {
+    /// Runs a read like `ask`, but without blocking the thread of the caller if the read takes long.
+    async fn read_blocking<T: Send + 'static>(
         &self,
-        mut question: impl FnMut(&rusqlite::Connection) -> trouble::Answer<T> + Send + 'static,
+        mut question: impl FnMut(&rusqlite::Connection) -> error::SqliteResult<T> + Send + 'static,
     ) -> Result<T> {
-        let (Readers::Files(_), Ok(runtime)) = (&self.0.readers, tokio::runtime::Handle::try_current()) else {
-            return self.ask(question).await;
+        let (ReadConnections::Files(_), Ok(runtime)) = (&self.0.readers, tokio::runtime::Handle::try_current()) else {
+            return self.read(question).await;
         };
         let store = self.clone();
         let answer = runtime.spawn_blocking(move || match &store.0.readers {
-            Readers::Files(files) => files.ask(&mut question),
-            Readers::Writer => Err(Error::internal("a file became a store in memory")),
+            ReadConnections::Files(files) => files.ask(&mut question),
+            ReadConnections::Writer => Err(Error::internal("a file became a store in memory")),
         });
         answer.await.unwrap_or_else(|error| Err(Error::internal(format!("a question came to nothing: {error}"))))
     }
 }
 
-impl std::fmt::Debug for Sqlite {
+impl std::fmt::Debug for SqliteCheckpointer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sqlite").field("path", &self.path()).finish()
+        f.debug_struct("SqliteCheckpointer").field("path", &self.path()).finish()
     }
 }
 
-impl Checkpointer for Sqlite {
+impl Checkpointer for SqliteCheckpointer {
     async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
         if !thread.is_valid() {
-            return Err(log::invalid(thread));
+            return Err(change_log::invalid_thread_id(thread));
         }
-        let taken = self.0.writer.acquire(thread.clone(), run, self.0.held.given_back(thread)).await?;
-        Ok(self.0.held.take(thread, taken))
+        let taken = self.0.writer.acquire(thread.clone(), run, self.0.history_cache.last_release(thread)).await?;
+        Ok(self.0.history_cache.acquire(thread, taken))
     }
 
     fn release(&self, lease: &Lease) {
-        if let Some(row) = self.0.held.give_back(lease) {
+        if let Some(row) = self.0.history_cache.release(lease) {
             self.0.writer.release(row, lease.fence);
         }
     }
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        log::save(self, commit).await.map_err(|error| error.on_thread(Some(&commit.lease.thread)))
+        change_log::save(self, commit).await.map_err(|error| error.with_thread(Some(&commit.lease.thread)))
     }
 
-    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> Result<Option<Loaded>> {
-        if self.0.held.is_new(thread) {
+    async fn load(
+        &self,
+        thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        at: CheckpointSelector,
+    ) -> Result<Option<CheckpointTuple>> {
+        if self.0.history_cache.is_new(thread) {
             return Ok(None);
         }
         let (name, namespace) = (thread.clone(), namespace.clone());
-        let loaded = self.ask(move |connection| read::load(connection, &name, &namespace, at)).await;
-        loaded.map_err(|error| error.on_thread(Some(thread)))
+        let loaded = self.read(move |connection| read::load(connection, &name, &namespace, at)).await;
+        loaded.map_err(|error| error.with_thread(Some(thread)))
     }
 
-    async fn history(&self, thread: &ThreadId, namespace: &Namespace, query: &HistoryQuery) -> Result<Vec<Loaded>> {
+    async fn history(
+        &self,
+        thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        query: &HistoryQuery,
+    ) -> Result<Vec<CheckpointTuple>> {
         let (place, asked) = ((thread.clone(), namespace.clone()), query.clone());
         let ask = move |connection: &rusqlite::Connection, most| {
             history::history(connection, (&place.0, &place.1), &asked, most)
@@ -249,78 +261,77 @@ impl Checkpointer for Sqlite {
         let mut listed = Ok(None);
         if is_page(query) {
             let ask = ask.clone();
-            listed = self.ask(move |connection| ask(connection, SHORT)).await;
+            listed = self.read(move |connection| ask(connection, SHORT)).await;
         }
         if matches!(listed, Ok(None)) {
-            listed = self.ask_long(move |connection| ask(connection, u64::MAX)).await;
+            listed = self.read_blocking(move |connection| ask(connection, u64::MAX)).await;
         }
-        listed.map(Option::unwrap_or_default).map_err(|error| error.on_thread(Some(thread)))
+        listed.map(Option::unwrap_or_default).map_err(|error| error.with_thread(Some(thread)))
     }
 
     async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
         let query = query.clone();
-        self.ask_long(move |connection| upkeep::threads(connection, &query)).await
+        self.read_blocking(move |connection| threads::threads(connection, &query)).await
     }
 
     async fn status(&self, thread: &ThreadId) -> Result<Option<ThreadStatus>> {
         let (name, watch) = (thread.clone(), self.0.writer.watch());
-        self.ask(move |connection| lease::status(connection, &name, &watch)).await
+        self.read(move |connection| lease::status(connection, &name, &watch)).await
     }
 
-    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<Namespace>> {
+    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
         let name = thread.clone();
-        self.ask_long(move |connection| read::namespaces(connection, &name)).await
+        self.read_blocking(move |connection| read::namespaces(connection, &name)).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
         let (name, watch) = (thread.clone(), self.0.writer.watch());
-        let deleted = self
-            .0
-            .writer
-            .perform(writer::Effect::Durable, move |connection| upkeep::delete_thread(connection, &name, &watch));
+        let deleted = self.0.writer.perform(writer_thread::SyncMode::Sync, move |connection| {
+            threads::delete_thread(connection, &name, &watch)
+        });
         deleted.await?;
-        self.0.held.forget(thread);
+        self.0.history_cache.remove(thread);
         Ok(())
     }
 
     async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<()> {
         if !to.is_valid() {
-            return Err(log::invalid(to));
+            return Err(change_log::invalid_thread_id(to));
         }
         let (from, to) = (from.clone(), to.clone());
-        let copied = move |connection: &rusqlite::Connection| upkeep::copy_thread(connection, &from, &to);
-        self.0.writer.perform(writer::Effect::Durable, copied).await
+        let copied = move |connection: &rusqlite::Connection| threads::copy_thread(connection, &from, &to);
+        self.0.writer.perform(writer_thread::SyncMode::Sync, copied).await
     }
 
     async fn prune(&self, thread: &ThreadId, retention: &Retention) -> Result<PruneReport> {
         let (name, retention) = (thread.clone(), retention.clone());
         let pruned = move |connection: &rusqlite::Connection| prune::prune(connection, &name, &retention);
-        self.0.writer.perform(writer::Effect::Durable, pruned).await
+        self.0.writer.perform(writer_thread::SyncMode::Sync, pruned).await
     }
 
-    async fn stats(&self) -> Result<Stats> {
-        self.ask_long(upkeep::stats).await
+    async fn stats(&self) -> Result<CheckpointerStats> {
+        self.read_blocking(threads::stats).await
     }
 
     async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
         let (name, query) = (thread.clone(), query.clone());
-        let read = self.ask_long(move |connection| events::read(connection, &name, &query)).await;
-        read.map_err(|error| error.on_thread(Some(thread)))
+        let read = self.read_blocking(move |connection| journal::read(connection, &name, &query)).await;
+        read.map_err(|error| error.with_thread(Some(thread)))
     }
 
-    async fn last_event(&self, thread: &ThreadId) -> Result<u64> {
+    async fn last_event_number(&self, thread: &ThreadId) -> Result<u64> {
         let name = thread.clone();
-        let last = move |connection: &rusqlite::Connection| events::last(connection, &name);
-        // A commit that nobody waits for any more may still be on its way: the answer is the one from after it.
+        let last = move |connection: &rusqlite::Connection| journal::last(connection, &name);
+        // A commit whose future was dropped may still be queued: the result must include it.
         match self.0.writer.is_idle() {
-            true => self.ask(last).await,
-            false => self.0.writer.perform(writer::Effect::Fleeting, last).await,
+            true => self.read(last).await,
+            false => self.0.writer.perform(writer_thread::SyncMode::NoSync, last).await,
         }
     }
 
-    async fn forget_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
+    async fn delete_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
         let name = thread.clone();
-        let forgotten = move |connection: &rusqlite::Connection| events::forget(connection, &name, up_to);
-        self.0.writer.perform(writer::Effect::Durable, forgotten).await
+        let forgotten = move |connection: &rusqlite::Connection| journal::delete_up_to(connection, &name, up_to);
+        self.0.writer.perform(writer_thread::SyncMode::Sync, forgotten).await
     }
 }

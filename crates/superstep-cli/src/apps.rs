@@ -1,38 +1,38 @@
-//! The applications inside this binary: one list, and nothing else knows them.
+//! The applications inside this binary: the only list of them.
 
-use superstep_server::{App, Models, WEIGHTS};
+use superstep_server::{App, LOCAL_WEIGHTS_PROVIDER, ModelRegistry};
 
-use crate::models::{askable, is_remote, usual_weights};
-use crate::setup::Setup;
+use crate::cli_config::CliConfig;
+use crate::models::{default_weights, is_remote, usable_model};
 
-/// Every application.
+/// Creates every application.
 ///
 /// # Errors
-/// When one cannot be made of the settings.
-pub(crate) fn apps(setup: &Setup) -> superstep::Result<Vec<App>> {
+/// Returns an error if an application rejects the settings.
+pub(crate) fn apps(setup: &CliConfig) -> superstep::Result<Vec<App>> {
     let models = models(setup);
     Ok(vec![
-        superstep_debate::app(setup.debates.clone(), models.clone())?,
+        superstep_debate::app(setup.debate.clone(), models.clone())?,
         superstep_suggestions::app(setup.suggestions.clone(), models.clone())?,
         superstep_assistant::app(setup.assistant.clone(), models.clone())?,
         superstep_scheduler::app(setup.scheduler()?, models)?,
     ])
 }
 
-/// The models of the settings. What the server does not know, or may not be asked now, is brought along; so
-/// are weights, where this build runs some.
-pub(crate) fn models(setup: &Setup) -> Models {
+/// Builds the model registry of the settings. Models that the server cannot create, or must not use at the moment,
+/// are added here; so are local weights, if this build supports them.
+pub(crate) fn models(setup: &CliConfig) -> ModelRegistry {
     let brought = setup.settings.models.iter().filter(|(_, set)| setup.is_offline || !is_remote(set));
-    let set = Models::from_settings(&setup.settings);
-    // A request, or what is stored of a run, may name a service that no setting does.
+    let set = ModelRegistry::from_settings(&setup.settings);
+    // A request, or a persisted run, may name a service that the settings do not contain.
     let set = if setup.is_offline { set.offline() } else { set };
-    let models = brought.fold(set, |models, (name, set)| match askable(setup, name, set) {
+    let models = brought.fold(set, |models, (name, set)| match usable_model(setup, name, set) {
         Ok(model) => models.with(name, model),
-        Err(error) => models.missing(name, error),
+        Err(error) => models.with_unavailable(name, error),
     });
-    match usual_weights(setup) {
-        Some(Ok(weights)) => models.with(WEIGHTS, weights),
-        Some(Err(error)) => models.missing(WEIGHTS, error),
+    match default_weights(setup) {
+        Some(Ok(weights)) => models.with(LOCAL_WEIGHTS_PROVIDER, weights),
+        Some(Err(error)) => models.with_unavailable(LOCAL_WEIGHTS_PROVIDER, error),
         None => models,
     }
 }

@@ -1,19 +1,21 @@
-//! Everything that can be asked for, once: commands, flags, and the examples that their help begins with.
+//! Command line arguments: commands, flags, and the examples in their help.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::extras::Extras;
+use crate::extensions::Extensions;
 
 mod assistant;
 mod scheduler;
 mod suggestions;
 
-pub(crate) use assistant::{DemoAssistant, Own};
-pub(crate) use scheduler::{DemoScheduler, Household};
-pub(crate) use suggestions::{DemoSuggestions, Eval, EvalWhat, Looking, Mcp, McpServe, McpTools, McpWhat};
+pub(crate) use assistant::{AssistantArgs, DemoAssistant};
+pub(crate) use scheduler::{DemoScheduler, FamilyArgs};
+pub(crate) use suggestions::{
+    DemoSuggestions, EvalArgs, EvalTarget, McpArgs, McpCommand, McpServeArgs, McpTools, SuggestionSourceArgs,
+};
 
 /// Durable agent graphs: run them, watch them, stop them, take them up again.
 #[derive(Debug, Parser)]
@@ -29,7 +31,7 @@ pub(crate) use suggestions::{DemoSuggestions, Eval, EvalWhat, Looking, Mcp, McpS
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -37,7 +39,7 @@ pub(crate) struct Cli {
 /// What holds for every command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Everywhere")]
-pub(crate) struct Global {
+pub(crate) struct GlobalArgs {
     /// One JSON document on stdout
     #[arg(long, global = true, hide_short_help = true, conflicts_with = "jsonl")]
     pub(crate) json: bool,
@@ -74,7 +76,7 @@ pub(crate) struct Global {
     pub(crate) set: Vec<(String, String)>,
     /// Not asked for: what this build has.
     #[arg(skip)]
-    pub(crate) extras: Extras,
+    pub(crate) extras: Extensions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,43 +97,43 @@ pub(crate) enum Command {
   superstep demo suggestions --post \"How do I roll back a deployment?\"
   superstep demo assistant --ask \"What are our top 5 products by revenue?\"
   superstep demo scheduler --say \"When is everyone free this weekend?\"")]
-    Demo(Demo),
+    Demo(DemoArgs),
     /// Run a graph
     #[command(before_long_help = "Examples:
   superstep run titles --input '{\"text\":\"The quick brown fox\"}'
   superstep run titles --input @ticket.json --thread ann
   cat ticket.json | superstep run titles --input - --jsonl
   superstep run titles --input @ticket.json --stream tokens")]
-    Run(Run),
+    Run(RunArgs),
     /// Answer what a thread asks, or go on after a stop, a failure or a crash
     #[command(before_long_help = "Examples:
   superstep resume titles-3f9a1c
   superstep resume titles-3f9a1c --answer true
   superstep resume titles-3f9a1c --answer '{\"approved\":true}'")]
-    Resume(Resume),
+    Resume(ResumeArgs),
     /// List threads, show one, remove some
     #[command(before_long_help = "Examples:
   superstep threads
   superstep threads --graph titles --limit 5
   superstep threads show titles-3f9a1c
   superstep threads rm titles-3f9a1c")]
-    Threads(Threads),
+    Threads(ThreadsArgs),
     /// Show the state of a thread
     #[command(before_long_help = "Examples:
   superstep state titles-3f9a1c
   superstep state titles-3f9a1c --at 2")]
-    State(State),
+    State(StateArgs),
     /// Show every checkpoint of a thread, the newest first
     #[command(before_long_help = "Examples:
   superstep history titles-3f9a1c
   superstep history titles-3f9a1c --limit 5 --json")]
-    History(History),
+    History(HistoryArgs),
     /// Draw a graph
     #[command(before_long_help = "Examples:
   superstep graph titles
   superstep graph titles --format mermaid
   superstep graph ./titles.toml --format rust > titles.rs")]
-    Graph(Graph),
+    Graph(GraphArgs),
     /// Serve the graphs over HTTP, with pages
     #[command(
         visible_alias = "up",
@@ -141,23 +143,23 @@ pub(crate) enum Command {
   superstep serve --assistant assistant.toml        the assistant over data of your own
   superstep serve --family family.json              the scheduler for a family of your own"
     )]
-    Serve(Serve),
+    Serve(ServeArgs),
     /// Ask an application the questions of its sample, and count what is right
     #[command(before_long_help = "Examples:
   superstep eval suggestions
   superstep eval scheduler --json")]
-    Eval(Eval),
+    Eval(EvalArgs),
     /// Offer the tools of an application to other programs
     #[command(before_long_help = "Examples:
   superstep mcp serve suggestions
   superstep mcp serve suggestions --http 127.0.0.1:8124")]
-    Mcp(Mcp),
+    Mcp(McpArgs),
     /// Explain an error code
     #[command(before_long_help = "Examples:
   superstep explain SS-007
   superstep explain 7
   superstep explain --list")]
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Look whether everything is there, and write a report that can be pasted
     #[command(before_long_help = "Examples:
   superstep doctor
@@ -167,25 +169,25 @@ pub(crate) enum Command {
     #[command(before_long_help = "Examples:
   superstep config show
   superstep config show --json")]
-    Config(Config),
+    Config(ConfigArgs),
     /// Write completions for a shell
     #[command(before_long_help = "Examples:
   source <(superstep completions bash)
   superstep completions zsh > ~/.zfunc/_superstep
   superstep completions fish > ~/.config/fish/completions/superstep.fish")]
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Show the version
     Version,
     /// Write man pages into a folder
     #[command(hide = true)]
-    Man(Man),
+    Man(ManArgs),
     /// Names for completions
     #[command(name = "__names", hide = true)]
-    Names(Names),
+    Names(NamesArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// The graph, as superstep.toml names it
     pub(crate) graph: String,
     /// What it begins with: JSON, @FILE, or - for stdin
@@ -196,16 +198,16 @@ pub(crate) struct Run {
     pub(crate) thread: Option<String>,
     /// What to tell on stdout while it runs
     #[arg(short, long, value_name = "MODE")]
-    pub(crate) stream: Option<Stream>,
+    pub(crate) stream: Option<StreamModeArg>,
     #[command(flatten)]
-    pub(crate) own: Own,
+    pub(crate) assistant: AssistantArgs,
     #[command(flatten)]
-    pub(crate) household: Household,
+    pub(crate) family: FamilyArgs,
 }
 
 /// What a run tells on stdout while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Stream {
+pub(crate) enum StreamModeArg {
     /// What each node writes
     Updates,
     /// What models say, as they say it
@@ -217,7 +219,7 @@ pub(crate) enum Stream {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Resume {
+pub(crate) struct ResumeArgs {
     /// The thread
     pub(crate) thread: String,
     /// The answer to what it asks: JSON, or plain text where text is asked for
@@ -225,26 +227,26 @@ pub(crate) struct Resume {
     pub(crate) answer: Option<String>,
     /// What to tell on stdout while it runs
     #[arg(short, long, value_name = "MODE")]
-    pub(crate) stream: Option<Stream>,
+    pub(crate) stream: Option<StreamModeArg>,
     #[command(flatten)]
-    pub(crate) own: Own,
+    pub(crate) own: AssistantArgs,
     #[command(flatten)]
-    pub(crate) household: Household,
+    pub(crate) household: FamilyArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Threads {
+pub(crate) struct ThreadsArgs {
     #[command(subcommand)]
-    pub(crate) what: Option<ThreadsWhat>,
+    pub(crate) what: Option<ThreadsCommand>,
     #[command(flatten)]
-    pub(crate) list: ThreadsList,
+    pub(crate) list: ListThreadsArgs,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ThreadsWhat {
+pub(crate) enum ThreadsCommand {
     /// List threads, the newest first
-    List(ThreadsList),
+    List(ListThreadsArgs),
     /// Show how a thread stands
     Show {
         /// The thread
@@ -262,7 +264,7 @@ pub(crate) enum ThreadsWhat {
 }
 
 #[derive(Debug, Default, Args)]
-pub(crate) struct ThreadsList {
+pub(crate) struct ListThreadsArgs {
     /// Only threads of this graph
     #[arg(long)]
     pub(crate) graph: Option<String>,
@@ -275,7 +277,7 @@ pub(crate) struct ThreadsList {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct State {
+pub(crate) struct StateArgs {
     /// The thread
     pub(crate) thread: String,
     /// An earlier state: a checkpoint, or the number of a superstep
@@ -284,7 +286,7 @@ pub(crate) struct State {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct History {
+pub(crate) struct HistoryArgs {
     /// The thread
     pub(crate) thread: String,
     /// At most this many; 50 unless told
@@ -293,17 +295,17 @@ pub(crate) struct History {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Graph {
+pub(crate) struct GraphArgs {
     /// The graph, as superstep.toml names it, or a graph file
     pub(crate) graph: String,
     /// How it is drawn
     #[arg(short, long, default_value = "text")]
-    pub(crate) format: Drawn,
+    pub(crate) format: GraphFormat,
 }
 
 /// How a graph is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Drawn {
+pub(crate) enum GraphFormat {
     Text,
     Mermaid,
     Dot,
@@ -313,13 +315,13 @@ pub(crate) enum Drawn {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     #[command(subcommand)]
-    pub(crate) what: Option<DemoWhat>,
+    pub(crate) what: Option<DemoCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum DemoWhat {
+pub(crate) enum DemoCommand {
     /// An optimist and a skeptic argue, a moderator sums up
     Debate(DemoDebate),
     /// Somebody posts a question, and gets what to read and one next action
@@ -343,7 +345,7 @@ pub(crate) struct DemoDebate {
     pub(crate) model: String,
     /// When a person is asked
     #[arg(long, value_name = "WHEN", default_value = "off")]
-    pub(crate) approval: Approval,
+    pub(crate) approval: ApprovalModeArg,
     /// What rules and weights draw their chance from; the same number gives the same debate
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -351,7 +353,7 @@ pub(crate) struct DemoDebate {
 
 /// When a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Approval {
+pub(crate) enum ApprovalModeArg {
     Off,
     #[value(alias = "before_summary")]
     BeforeSummary,
@@ -360,7 +362,7 @@ pub(crate) enum Approval {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     /// The address to listen on
     #[arg(long)]
     pub(crate) host: Option<String>,
@@ -374,18 +376,18 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) open: bool,
     #[command(flatten)]
-    pub(crate) debates: Debates,
+    pub(crate) debates: DebateArgs,
     #[command(flatten)]
-    pub(crate) looking: Looking,
+    pub(crate) suggestions: SuggestionSourceArgs,
     #[command(flatten)]
-    pub(crate) own: Own,
+    pub(crate) own: AssistantArgs,
     #[command(flatten)]
-    pub(crate) household: Household,
+    pub(crate) household: FamilyArgs,
 }
 
 /// How the debate platform is run.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Debates {
+pub(crate) struct DebateArgs {
     /// Folder of documents that claims are looked up in and voices quote
     #[arg(long, value_name = "FOLDER", env = "SUPERSTEP_EVIDENCE")]
     pub(crate) evidence: Option<PathBuf>,
@@ -400,18 +402,18 @@ pub(crate) struct Debates {
     pub(crate) debates_at_once: usize,
 }
 
-impl Debates {
-    /// As the platform takes it.
+impl DebateArgs {
+    /// Converts the arguments to settings of the debate application.
     pub(crate) fn settings(&self) -> superstep_debate::Settings {
         let mut settings = superstep_debate::Settings::default();
-        (settings.evidence, settings.pace) = (self.evidence.clone(), Duration::from_millis(self.pace));
-        (settings.limit.most, settings.limit.at_once) = (self.debates_per_hour, self.debates_at_once);
+        (settings.evidence, settings.typing_delay) = (self.evidence.clone(), Duration::from_millis(self.pace));
+        (settings.limit.max_requests, settings.limit.max_concurrent) = (self.debates_per_hour, self.debates_at_once);
         settings
     }
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     /// The code, such as SS-007, its number or its name
     #[arg(required_unless_present = "list")]
     pub(crate) code: Option<String>,
@@ -421,37 +423,37 @@ pub(crate) struct Explain {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Config {
+pub(crate) struct ConfigArgs {
     #[command(subcommand)]
-    pub(crate) what: ConfigWhat,
+    pub(crate) what: ConfigCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ConfigWhat {
+pub(crate) enum ConfigCommand {
     /// Every setting with its value and where it came from; secrets as ***
     Show,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Man {
+pub(crate) struct ManArgs {
     /// The folder
     pub(crate) folder: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Names {
+pub(crate) struct NamesArgs {
     /// Of what
-    pub(crate) what: NamesOf,
+    pub(crate) what: NameKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NamesOf {
+pub(crate) enum NameKind {
     Graphs,
     Threads,
     Codes,

@@ -1,22 +1,22 @@
-//! `superstep completions SHELL`: scripts that know commands and flags, and ask this program for names.
+//! `superstep completions SHELL`: completion scripts for commands and flags, with names from this program.
 //!
-//! Bash, zsh and fish ask for the names of graphs, threads and codes while somebody types (`superstep __names`);
-//! PowerShell and elvish know commands and flags only.
+//! Bash, zsh and fish complete the names of graphs, threads and codes with `superstep __names`; PowerShell and
+//! elvish complete only commands and flags.
 
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
-use superstep::Code;
-use superstep_server::{Desk, RecordsQuery};
+use superstep::ErrorCode;
+use superstep_server::{RunService, ThreadSearch};
 
-use crate::args::{Cli, Completions, Global, Names, NamesOf};
-use crate::failure::Failure;
+use crate::args::{Cli, CompletionsArgs, GlobalArgs, NameKind, NamesArgs};
+use crate::cli_config::CliConfig;
+use crate::error::CliError;
 use crate::graphs;
-use crate::local::block_on;
-use crate::out::{Out, write_stdout};
-use crate::setup::Setup;
+use crate::output::{Output, write_stdout};
+use crate::runtime::block_on;
 use crate::version::VERSION;
 
-/// Commands whose first word is a name, and of what.
+/// Commands whose first argument is a name, and the kind of name.
 const NAMED: [(&str, &str); 6] = [
     ("run", "graphs"),
     ("graph", "graphs"),
@@ -26,8 +26,8 @@ const NAMED: [(&str, &str); 6] = [
     ("explain", "codes"),
 ];
 
-/// Writes the script for a shell.
-pub(crate) fn write(asked: &Completions, _out: &Out) -> Result<u8, Failure> {
+/// Prints the script for a shell.
+pub(crate) fn print_script(asked: &CompletionsArgs, _out: &Output) -> Result<u8, CliError> {
     let mut script = Vec::new();
     generate(asked.shell, &mut shown(), "superstep", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
@@ -40,31 +40,31 @@ pub(crate) fn write(asked: &Completions, _out: &Out) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The commands that people know; scripts would offer the hidden ones as well.
+/// Returns the visible commands; scripts would offer the hidden ones as well.
 fn shown() -> clap::Command {
     let all = Cli::command();
     let commands = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
-    Global::augment_args(clap::Command::new("superstep").version(VERSION)).subcommands(commands)
+    GlobalArgs::augment_args(clap::Command::new("superstep").version(VERSION)).subcommands(commands)
 }
 
-/// Names, a line each; nothing where they cannot be found, because nobody reads errors while typing.
-pub(crate) fn names(asked: &Names, global: &Global, out: &Out) -> Result<u8, Failure> {
+/// Prints names, one per line; nothing on an error, because the user is typing a command.
+pub(crate) fn names(asked: &NamesArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     let names = match asked.what {
-        NamesOf::Graphs => Setup::load(global).and_then(|setup| graphs::names(&setup)),
-        NamesOf::Threads => block_on(threads(global)),
-        NamesOf::Codes => Ok(Code::ALL.iter().map(ToString::to_string).collect()),
+        NameKind::Graphs => CliConfig::load(global).and_then(|setup| graphs::names(&setup)),
+        NameKind::Threads => block_on(threads(global)),
+        NameKind::Codes => Ok(ErrorCode::ALL.iter().map(ToString::to_string).collect()),
     };
-    names.unwrap_or_default().iter().for_each(|name| out.result(name));
+    names.unwrap_or_default().iter().for_each(|name| out.print_result(name));
     Ok(0)
 }
 
-async fn threads(global: &Global) -> Result<Vec<String>, Failure> {
-    let desk = Desk::open([], Setup::load(global)?.look().await?)?;
-    let records = desk.records(&RecordsQuery { limit: Some(50), ..RecordsQuery::default() }).await?;
+async fn threads(global: &GlobalArgs) -> Result<Vec<String>, CliError> {
+    let desk = RunService::open([], CliConfig::load(global)?.open_stores_read_only().await?)?;
+    let records = desk.search_threads(&ThreadSearch { limit: Some(50), ..ThreadSearch::default() }).await?;
     Ok(records.into_iter().map(|record| record.thread.to_string()).collect())
 }
 
-/// A function around the one that was made, which steps in where a name is due.
+/// Returns a function that wraps the generated one and completes names.
 fn bash() -> String {
     let cases: String = NAMED.iter().map(|(command, what)| format!("        {command}) what={what} ;;\n")).collect();
     format!(
@@ -93,7 +93,7 @@ fn fish() -> String {
     NAMED.iter().map(line).collect()
 }
 
-/// The script, with names in place of files where a graph, a thread or a code is due.
+/// Replaces file completion by names for graph, thread and code arguments.
 fn zsh(script: &str) -> String {
     let mut script = script.to_owned();
     for (argument, what) in [("graph", "graphs"), ("thread", "threads"), ("code", "codes")] {

@@ -1,17 +1,17 @@
-//! `superstep config show`: what is set, and where.
+//! `superstep config show`: all settings with their sources.
 
 use serde_json::json;
 
-use crate::args::{Config, ConfigWhat, Global};
-use crate::failure::Failure;
-use crate::out::{Out, Tone, toned};
-use crate::setup::Setup;
-use crate::words::{columns, padded};
+use crate::args::{ConfigArgs, ConfigCommand, GlobalArgs};
+use crate::cli_config::CliConfig;
+use crate::error::CliError;
+use crate::output::{Output, TextStyle, styled};
+use crate::text::{columns, padded};
 
-/// Shows every setting; secrets as `***`.
-pub(crate) fn config(asked: &Config, global: &Global, out: &Out) -> Result<u8, Failure> {
-    let ConfigWhat::Show = asked.what;
-    let setup = Setup::load(global)?;
+/// Prints every setting; secrets as `***`.
+pub(crate) fn config(asked: &ConfigArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    let ConfigCommand::Show = asked.what;
+    let setup = CliConfig::load(global)?;
     let rows = setup.settings.explain();
     if !out.is_text() {
         let rows = rows.iter().map(|row| json!({ "key": row.key, "value": row.value, "from": row.origin.to_string() }));
@@ -21,9 +21,9 @@ pub(crate) fn config(asked: &Config, global: &Global, out: &Out) -> Result<u8, F
     let keys = rows.iter().map(|row| columns(&row.key)).max().unwrap_or(0);
     let values = rows.iter().map(|row| columns(&row.value)).max().unwrap_or(0).min(40);
     for row in rows {
-        let origin = toned(Tone::Faint, &row.origin.to_string());
-        out.result(format_args!("{}  {}  {origin}", padded(&row.key, keys), padded(&row.value, values)));
+        let origin = styled(TextStyle::Faint, &row.origin.to_string());
+        out.print_result(format_args!("{}  {}  {origin}", padded(&row.key, keys), padded(&row.value, values)));
     }
-    out.note(format_args!("without another setting, `run` keeps threads in {}", crate::setup::USUAL_STORE));
+    out.print_note(format_args!("without another setting, `run` keeps threads in {}", crate::cli_config::USUAL_STORE));
     Ok(0)
 }

@@ -1,34 +1,36 @@
-//! `superstep demo`: applications from this binary alone, with sample data.
+//! `superstep demo`: sample applications that need no other files.
 
 use serde_json::json;
 use superstep_server::RunStatus;
 
-use crate::args::{Demo, DemoWhat, Global};
-use crate::drive::Done;
-use crate::failure::Failure;
-use crate::out::{Format, Out};
-use crate::run::{closing, end};
-use crate::words::harmless;
+use crate::args::{DemoArgs, DemoCommand, GlobalArgs};
+use crate::error::CliError;
+use crate::output::{Output, OutputFormat};
+use crate::run::{print_output, print_summary};
+use crate::run_driver::RunSummary;
+use crate::text::strip_control_characters;
 
 mod assistant;
 mod debate;
 mod scheduler;
 mod suggestions;
 
-pub(crate) use suggestions::note_left_out;
+pub(crate) use suggestions::print_skipped_files;
 
-/// Runs a demo, or lists them.
-pub(crate) async fn demo(asked: &Demo, global: &Global, out: &Out) -> Result<u8, Failure> {
+/// Runs a demo, or lists the demos.
+pub(crate) async fn demo(asked: &DemoArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     match &asked.what {
-        Some(DemoWhat::Debate(asked)) => debate::debate(asked, global, out).await,
-        Some(DemoWhat::Suggestions(asked)) => suggestions::suggestions(asked, global, out).await,
-        Some(DemoWhat::Assistant(asked)) => assistant::assistant(asked, global, out).await,
-        Some(DemoWhat::Scheduler(asked)) => scheduler::scheduler(asked, global, out).await,
+        Some(DemoCommand::Debate(asked)) => debate::debate(asked, global, out).await,
+        Some(DemoCommand::Suggestions(asked)) => suggestions::suggestions(asked, global, out).await,
+        Some(DemoCommand::Assistant(asked)) => assistant::assistant(asked, global, out).await,
+        Some(DemoCommand::Scheduler(asked)) => scheduler::scheduler(asked, global, out).await,
         None if out.is_text() => {
-            out.result("superstep demo debate         an optimist and a skeptic argue, a moderator sums up");
-            out.result("superstep demo suggestions    what to read for a question, and one next action");
-            out.result("superstep demo assistant      plans, looks up, checks and answers, about a sample shop");
-            out.result("superstep demo scheduler      plans, moves, cancels and looks up, on a family's calendar");
+            out.print_result("superstep demo debate         an optimist and a skeptic argue, a moderator sums up");
+            out.print_result("superstep demo suggestions    what to read for a question, and one next action");
+            out.print_result("superstep demo assistant      plans, looks up, checks and answers, about a sample shop");
+            out.print_result(
+                "superstep demo scheduler      plans, moves, cancels and looks up, on a family's calendar",
+            );
             Ok(0)
         }
         None => {
@@ -38,14 +40,14 @@ pub(crate) async fn demo(asked: &Demo, global: &Global, out: &Out) -> Result<u8,
     }
 }
 
-/// Tells the last message as the answer, and how the run ended.
-fn finish(done: Done, out: &Out) -> Result<u8, Failure> {
-    if out.format != Format::Text {
-        return end(done, None, out);
+/// Prints the last message as the answer, and the summary of the run.
+fn finish(done: RunSummary, out: &Output) -> Result<u8, CliError> {
+    if out.format != OutputFormat::Text {
+        return print_output(done, None, out);
     }
     let answer = done.output["messages"].as_array().and_then(|all| all.last()?["content"].as_str());
-    if let Some(answer) = answer.filter(|_| done.status == RunStatus::Finished) {
-        answer.lines().for_each(|line| out.result(harmless(line)));
+    if let Some(answer) = answer.filter(|_| done.status == RunStatus::Succeeded) {
+        answer.lines().for_each(|line| out.print_result(strip_control_characters(line)));
     }
-    closing(done, out)
+    print_summary(done, out)
 }

@@ -1,33 +1,34 @@
-//! `superstep eval`: how good an application is at its sample, as a score and a table. Here the suggestions agent.
+//! `superstep eval`: scores an application on its labelled sample. The suggestions agent is evaluated here, the
+//! others in their own files.
 
-use superstep_suggestions::eval::{Row, Score, eval as score_of};
+use superstep_suggestions::eval::{EvalRow, EvalScore, eval as score_of};
 
-use crate::args::{Eval, EvalWhat, Global, Looking};
-use crate::failure::Failure;
+use crate::args::{EvalArgs, EvalTarget, GlobalArgs, SuggestionSourceArgs};
+use crate::error::CliError;
 use crate::log;
-use crate::out::{Out, Tone, toned};
-use crate::words::{columns, cut, padded, width};
+use crate::output::{Output, TextStyle, styled};
+use crate::text::{columns, padded, truncate, width};
 
 mod assistant;
 mod scheduler;
 
-/// How a process ends whose score is below the bar.
+/// Exit code if the score is below the threshold.
 const BELOW: u8 = 1;
-/// So many of the questions must be right, and so many better than without expansion.
+/// Minimum number of correct questions, and of questions improved by query expansion.
 const BAR: (usize, usize) = (20, 5);
 
-/// Asks the questions of the sample; gives the exit code.
-pub(crate) async fn eval(asked: &Eval, global: &Global, out: &Out) -> Result<u8, Failure> {
-    log::listen(global, false);
+/// Evaluates an application on its sample; returns the exit code.
+pub(crate) async fn eval(asked: &EvalArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    log::init(global, false);
     match asked.what {
-        EvalWhat::Suggestions => suggestions(global, out).await,
-        EvalWhat::Assistant => assistant::assistant(out).await,
-        EvalWhat::Scheduler => scheduler::scheduler(out),
+        EvalTarget::Suggestions => suggestions(global, out).await,
+        EvalTarget::Assistant => assistant::assistant(out).await,
+        EvalTarget::Scheduler => scheduler::scheduler(out),
     }
 }
 
-async fn suggestions(global: &Global, out: &Out) -> Result<u8, Failure> {
-    let mut settings = Looking::default().settings(global.offline)?;
+async fn suggestions(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    let mut settings = SuggestionSourceArgs::default().settings(global.offline)?;
     settings.posts = None;
     let score = score_of(&settings.open().await?).await?;
     let is_enough = score.right >= BAR.0 && score.better_than_plain >= BAR.1;
@@ -38,20 +39,20 @@ async fn suggestions(global: &Global, out: &Out) -> Result<u8, Failure> {
     Ok(if is_enough { 0 } else { BELOW })
 }
 
-fn show(score: &Score, is_enough: bool, out: &Out) {
-    let Score { right, of, plain_right, better_than_plain, worse_than_plain, .. } = score;
+fn show(score: &EvalScore, is_enough: bool, out: &Output) {
+    let EvalScore { right, total: of, plain_right, better_than_plain, worse_than_plain, .. } = score;
     let widest = score.rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
-    out.result(format!("{}  place  plain  question", padded("", widest)));
-    score.rows.iter().for_each(|row| out.result(line(row, widest)));
-    out.result(format!(
+    out.print_result(format!("{}  place  plain  question", padded("", widest)));
+    score.rows.iter().for_each(|row| out.print_result(line(row, widest)));
+    out.print_result(format!(
         "\n{right} of {of} right, {plain_right} with the plain question; {better_than_plain} better, {worse_than_plain} worse"
     ));
-    let (tone, word) = if is_enough { (Tone::Good, "enough") } else { (Tone::Bad, "too few") };
-    out.note(format_args!("{}: the bar is {} right and {} better", toned(tone, word), BAR.0, BAR.1));
+    let (tone, word) = if is_enough { (TextStyle::Good, "enough") } else { (TextStyle::Bad, "too few") };
+    out.print_note(format_args!("{}: the bar is {} right and {} better", styled(tone, word), BAR.0, BAR.1));
 }
 
-fn line(row: &Row, widest: usize) -> String {
+fn line(row: &EvalRow, widest: usize) -> String {
     let place = |place: Option<usize>| place.map_or_else(|| "-".to_owned(), |place| place.to_string());
     let (id, room) = (padded(&row.id, widest), width().saturating_sub(widest + 16));
-    format!("{id}  {:>5}  {:>5}  {}", place(row.place), place(row.plain_place), cut(&row.question, room))
+    format!("{id}  {:>5}  {:>5}  {}", place(row.rank), place(row.unexpanded_rank), truncate(&row.question, room))
 }

@@ -1,16 +1,16 @@
-//! `superstep explain CODE`: the pages of the book about errors, inside the binary.
+//! `superstep explain CODE`: the error pages of the book, embedded in the binary.
 
 use serde_json::json;
-use superstep::Code;
+use superstep::ErrorCode;
 use superstep::core::suggest::did_you_mean;
 
-use crate::args::Explain;
-use crate::failure::Failure;
-use crate::out::{Out, Tone, toned};
+use crate::args::ExplainArgs;
+use crate::error::CliError;
+use crate::output::{Output, TextStyle, styled};
 
 macro_rules! pages {
     ($($number:literal)*) => {
-        /// Every page, in the order of the codes.
+        /// All pages, in the order of the codes.
         const PAGES: &[(&str, &str)] = &[$((
             concat!("SS-", $number),
             include_str!(concat!("../../../book/src/errors/SS-", $number, ".md")),
@@ -23,8 +23,8 @@ pages! {
     "020" "021" "022" "023" "024" "025" "026" "027" "028" "029"
 }
 
-/// Shows the page about a code, or lists all codes.
-pub(crate) fn explain(asked: &Explain, out: &Out) -> Result<u8, Failure> {
+/// Prints the page of a code, or lists all codes.
+pub(crate) fn explain(asked: &ExplainArgs, out: &Output) -> Result<u8, CliError> {
     let Some(text) = asked.code.as_deref().filter(|_| !asked.list) else {
         list(out);
         return Ok(0);
@@ -33,38 +33,38 @@ pub(crate) fn explain(asked: &Explain, out: &Out) -> Result<u8, Failure> {
     let name = code.to_string();
     let page = PAGES.iter().find(|(known, _)| *known == name).map_or("", |(_, page)| page);
     match out.is_text() {
-        true => page.lines().for_each(|line| out.result(shown(line))),
+        true => page.lines().for_each(|line| out.print_result(render_line(line))),
         false => out.json(&json!({ "code": name, "name": code.name(), "page": page })),
     }
     Ok(0)
 }
 
-fn list(out: &Out) {
+fn list(out: &Output) {
     match out.is_text() {
-        true => Code::ALL.iter().for_each(|code| out.result(format_args!("{code}  {}", code.name()))),
+        true => ErrorCode::ALL.iter().for_each(|code| out.print_result(format_args!("{code}  {}", code.name()))),
         false => {
-            let row = |code: &Code| json!({ "code": code.to_string(), "name": code.name() });
-            out.json_list(&Code::ALL.iter().map(row).collect::<Vec<_>>());
+            let row = |code: &ErrorCode| json!({ "code": code.to_string(), "name": code.name() });
+            out.json_list(&ErrorCode::ALL.iter().map(row).collect::<Vec<_>>());
         }
     }
 }
 
-/// A code by its text, its number or its name.
-fn find(text: &str) -> Result<Code, Failure> {
+/// Finds a code by its text, number or name.
+fn find(text: &str) -> Result<ErrorCode, CliError> {
     let upper = text.trim().to_uppercase();
     let number = upper.trim_start_matches("SS").trim_start_matches(['-', '_']).parse::<u16>().ok();
-    let is_meant = |code: &&Code| number == Some(code.number()) || code.name().to_uppercase() == upper;
-    Code::ALL.iter().find(is_meant).copied().ok_or_else(|| {
-        let names: Vec<String> = Code::ALL.iter().map(ToString::to_string).collect();
-        let known = names.iter().map(String::as_str).chain(Code::ALL.iter().map(|code| code.name()));
-        let failure = Failure::usage(format!("no error code `{text}`"));
+    let is_meant = |code: &&ErrorCode| number == Some(code.number()) || code.name().to_uppercase() == upper;
+    ErrorCode::ALL.iter().find(is_meant).copied().ok_or_else(|| {
+        let names: Vec<String> = ErrorCode::ALL.iter().map(ToString::to_string).collect();
+        let known = names.iter().map(String::as_str).chain(ErrorCode::ALL.iter().map(|code| code.name()));
+        let failure = CliError::usage(format!("no error code `{text}`"));
         failure.help(did_you_mean(text, known).unwrap_or_else(|| "superstep explain --list".to_owned()))
     })
 }
 
-fn shown(line: &str) -> String {
+fn render_line(line: &str) -> String {
     match line.starts_with('#') {
-        true => toned(Tone::Strong, line.trim_start_matches('#').trim()),
+        true => styled(TextStyle::Strong, line.trim_start_matches('#').trim()),
         false => line.to_owned(),
     }
 }

@@ -1,24 +1,24 @@
-//! `superstep graph GRAPH`: a graph as a drawing, or as Rust.
+//! `superstep graph GRAPH`: a graph as a diagram, or as Rust.
 
-use superstep::file::GraphFile;
-use superstep::{Code, core::drawing::Drawing};
+use superstep::files::GraphFile;
+use superstep::{ErrorCode, core::diagram::Diagram};
 
-use crate::args::{Drawn, Global, Graph};
-use crate::failure::Failure;
+use crate::args::{GlobalArgs, GraphArgs, GraphFormat};
+use crate::cli_config::CliConfig;
+use crate::error::CliError;
 use crate::graphs::{self, file, parts};
-use crate::out::{Out, write_stdout};
-use crate::setup::Setup;
+use crate::output::{Output, write_stdout};
 
-/// Draws a graph.
-pub(crate) fn draw(asked: &Graph, global: &Global, out: &Out) -> Result<u8, Failure> {
-    let setup = Setup::load(global)?;
+/// Prints a graph.
+pub(crate) fn print_graph(asked: &GraphArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    let setup = CliConfig::load(global)?;
     let file = file(&setup, &asked.graph)?;
     let text = match (asked.format, &file) {
-        (Drawn::Rust, Some(file)) => file.to_rust(),
-        (Drawn::Rust, None) => return Err(no_file(&setup, &asked.graph)),
+        (GraphFormat::Rust, Some(file)) => file.to_rust(),
+        (GraphFormat::Rust, None) => return Err(no_file(&setup, &asked.graph)),
         (format, file) => {
             let drawing = drawing(&setup, &asked.graph, file.as_ref())?;
-            drawn(&drawing, if out.is_text() { format } else { Drawn::Json })
+            render(&drawing, if out.is_text() { format } else { GraphFormat::Json })
         }
     };
     write_stdout(&text);
@@ -28,27 +28,29 @@ pub(crate) fn draw(asked: &Graph, global: &Global, out: &Out) -> Result<u8, Fail
     Ok(0)
 }
 
-fn drawing(setup: &Setup, name: &str, file: Option<&GraphFile>) -> Result<Drawing, Failure> {
+fn drawing(setup: &CliConfig, name: &str, file: Option<&GraphFile>) -> Result<Diagram, CliError> {
     match file {
-        Some(file) => Ok(file.build(&parts(setup))?.drawing()),
-        None => Ok(graphs::find(setup, name)?.drawing()),
+        Some(file) => Ok(file.build(&parts(setup))?.diagram()),
+        None => Ok(graphs::find(setup, name)?.diagram()),
     }
 }
 
-fn drawn(drawing: &Drawing, format: Drawn) -> String {
+fn render(drawing: &Diagram, format: GraphFormat) -> String {
     match format {
-        Drawn::Mermaid => drawing.to_mermaid(),
-        Drawn::Dot => drawing.to_dot(),
-        Drawn::Svg => drawing.to_svg(),
-        Drawn::Json => serde_json::to_string_pretty(&drawing.to_json()).unwrap_or_default(),
-        Drawn::Text | Drawn::Rust => drawing.to_text(),
+        GraphFormat::Mermaid => drawing.to_mermaid(),
+        GraphFormat::Dot => drawing.to_dot(),
+        GraphFormat::Svg => drawing.to_svg(),
+        GraphFormat::Json => serde_json::to_string_pretty(&drawing.to_json()).unwrap_or_default(),
+        GraphFormat::Text | GraphFormat::Rust => drawing.to_text(),
     }
 }
 
-/// Why there is nothing to write as Rust.
-fn no_file(setup: &Setup, name: &str) -> Failure {
+/// Explains why there is no graph file to convert to Rust.
+fn no_file(setup: &CliConfig, name: &str) -> CliError {
     match graphs::find(setup, name) {
         Err(unknown) => unknown,
-        Ok(_) => Failure::new(Code::InputInvalid, format!("graph `{name}` is no file: it is written in Rust already")),
+        Ok(_) => {
+            CliError::new(ErrorCode::InputInvalid, format!("graph `{name}` is no file: it is written in Rust already"))
+        }
     }
 }

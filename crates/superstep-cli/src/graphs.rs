@@ -1,34 +1,35 @@
 //! The graphs that can be run by name: those of the settings, and those of the applications in this binary.
 //!
-//! A graph is made only when it is needed, so that a file that is broken keeps no other graph from running.
+//! A graph is created only when it is needed, so that a broken graph file does not prevent other graphs from
+//! running.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use superstep::core::suggest::known_names;
-use superstep::file::{GraphFile, Parts};
+use superstep::core::suggest::did_you_mean_or_list;
+use superstep::files::{Components, GraphFile};
 use superstep::settings::GraphSource;
-use superstep::{Code, Error};
-use superstep_server::{App, Served, served};
+use superstep::{Error, ErrorCode};
+use superstep_server::{App, ServedGraph, serve_graph};
 
-mod named;
+mod renamed;
 
 use crate::apps::apps;
-use crate::failure::Failure;
+use crate::cli_config::CliConfig;
+use crate::error::CliError;
 use crate::models::model;
-use crate::setup::Setup;
 
-/// The graph of this name.
-pub(crate) fn find(setup: &Setup, name: &str) -> Result<Arc<dyn Served>, Failure> {
+/// Returns the graph of this name.
+pub(crate) fn find(setup: &CliConfig, name: &str) -> Result<Arc<dyn ServedGraph>, CliError> {
     match setup.settings.graphs.get(name) {
-        Some(source) => Ok(of_settings(setup, name, source)?),
-        None => of_apps(setup, name)?.ok_or_else(|| unknown(setup, name)),
+        Some(source) => Ok(graph_from_settings(setup, name, source)?),
+        None => graph_from_apps(setup, name)?.ok_or_else(|| unknown(setup, name)),
     }
 }
 
-/// Whether a name stands for this graph of an application.
-pub(crate) fn stands_for(setup: &Setup, name: &str, graph: &str) -> bool {
+/// Returns true if a name refers to this graph of an application.
+pub(crate) fn refers_to(setup: &CliConfig, name: &str, graph: &str) -> bool {
     match setup.settings.graphs.get(name) {
         Some(GraphSource::Rust(inner)) => inner == graph,
         Some(_) => false,
@@ -36,27 +37,27 @@ pub(crate) fn stands_for(setup: &Setup, name: &str, graph: &str) -> bool {
     }
 }
 
-/// The names of all graphs.
-pub(crate) fn names(setup: &Setup) -> Result<Vec<String>, Failure> {
+/// Returns the names of all graphs.
+pub(crate) fn names(setup: &CliConfig) -> Result<Vec<String>, CliError> {
     let apps = apps(setup)?;
     let of_apps = apps.iter().flat_map(|app| &app.graphs).map(|graph| graph.name().to_owned());
     let names: BTreeSet<String> = setup.settings.graphs.keys().cloned().chain(of_apps).collect();
     Ok(names.into_iter().collect())
 }
 
-/// Everything that is served: the applications, and one more with the graphs of the settings.
-pub(crate) fn all(setup: &Setup) -> Result<Vec<App>, Failure> {
+/// Returns everything that is served: the applications, and one more for each graph of the settings.
+pub(crate) fn all(setup: &CliConfig) -> Result<Vec<App>, CliError> {
     let mut all = apps(setup)?;
     for (name, source) in &setup.settings.graphs {
-        // A name of the settings stands for what the settings say.
+        // A name in the settings overrides the graph of an application.
         all.iter_mut().for_each(|app| app.graphs.retain(|graph| graph.name() != name));
-        all.push(App::new(name, name).graph(of_settings(setup, name, source)?));
+        all.push(App::new(name, name).graph(graph_from_settings(setup, name, source)?));
     }
     Ok(all)
 }
 
-/// A graph file, read and checked.
-pub(crate) fn file(setup: &Setup, name: &str) -> Result<Option<GraphFile>, Failure> {
+/// Opens and validates the graph file of a name; `None` if the graph is not a file.
+pub(crate) fn file(setup: &CliConfig, name: &str) -> Result<Option<GraphFile>, CliError> {
     match setup.settings.graphs.get(name) {
         Some(GraphSource::File { path, .. }) => Ok(Some(GraphFile::open(path)?)),
         Some(_) => Ok(None),
@@ -65,41 +66,42 @@ pub(crate) fn file(setup: &Setup, name: &str) -> Result<Option<GraphFile>, Failu
     }
 }
 
-/// What graph files call by name.
-pub(crate) fn parts(setup: &Setup) -> Parts {
+/// Builds the components that graph files refer to by name.
+pub(crate) fn parts(setup: &CliConfig) -> Components {
     let models = setup.settings.models.iter();
-    models.fold(Parts::new(), |parts, (name, set)| parts.model(name, model(setup, name, set)))
+    models.fold(Components::new(), |parts, (name, set)| parts.model(name, model(setup, name, set)))
 }
 
-fn of_settings(setup: &Setup, name: &str, source: &GraphSource) -> superstep::Result<Arc<dyn Served>> {
+fn graph_from_settings(setup: &CliConfig, name: &str, source: &GraphSource) -> superstep::Result<Arc<dyn ServedGraph>> {
     match source {
         GraphSource::File { path, .. } => {
             let graph = GraphFile::open(path)?.build(&parts(setup))?;
-            Ok(named::named(name, served(graph, |_| Ok(()))))
+            Ok(renamed::named(name, serve_graph(graph, |_| Ok(()))))
         }
         GraphSource::Rust(inner) => {
-            let found = of_apps(setup, inner)?;
+            let found = graph_from_apps(setup, inner)?;
             let graph = found.ok_or_else(|| {
                 let message = format!("`graphs.{name}.path` is `rust:{inner}`, and this program has no such graph");
-                Error::new(Code::ConfigInvalid, message).help("name a graph file, or build a program of your own")
+                Error::new(ErrorCode::ConfigInvalid, message)
+                    .with_help("name a graph file, or build a program of your own")
             })?;
-            Ok(named::named(name, graph))
+            Ok(renamed::named(name, graph))
         }
         _ => Err(Error::internal("a kind of graph that the command line does not know")),
     }
 }
 
-fn of_apps(setup: &Setup, name: &str) -> superstep::Result<Option<Arc<dyn Served>>> {
+fn graph_from_apps(setup: &CliConfig, name: &str) -> superstep::Result<Option<Arc<dyn ServedGraph>>> {
     let graphs = apps(setup)?.into_iter().flat_map(|app| app.graphs);
     Ok(graphs.into_iter().find(|graph| graph.name() == name))
 }
 
-fn unknown(setup: &Setup, name: &str) -> Failure {
+fn unknown(setup: &CliConfig, name: &str) -> CliError {
     let known = names(setup).unwrap_or_default();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let failure = Failure::new(Code::NotFound, format!("no graph `{name}`"));
+    let failure = CliError::new(ErrorCode::NotFound, format!("no graph `{name}`"));
     match known.is_empty() {
         true => failure.help(format!("name its file in superstep.toml: graphs.{name}.path = \"{name}.toml\"")),
-        false => failure.help(known_names(name, &known)),
+        false => failure.help(did_you_mean_or_list(name, &known)),
     }
 }

@@ -1,41 +1,41 @@
-//! The command line: `superstep`, as a library, so that a program can be the same command line with more in it.
+//! The command line `superstep` as a library, so that other programs can extend it.
 //!
-//! What can be asked for is in `args`; each command has a file of its own. Results go to stdout, everything else to
-//! stderr (`out`); what goes wrong becomes a `Failure`, which knows how it is shown and how the process ends. Only
-//! commands that run something start a runtime, and only those that need settings or stores read them. What not every
-//! build has is in [`Extras`].
+//! Arguments are in `args`; each command has a file of its own. Results go to stdout, everything else to stderr
+//! (`out`); errors become a `CliError`, which determines the printed text and the exit code. Only commands that run
+//! something start a runtime, and only commands that need settings or storage read them. Optional parts of a build
+//! are in [`Extensions`].
 
 mod apps;
 mod args;
-mod ask;
+mod cli_config;
 mod completions;
 mod config;
 mod demo;
+mod dispatch;
 mod doctor;
-mod drive;
+mod error;
 mod eval;
 mod explain;
-mod extras;
-mod failure;
+mod extensions;
 mod graph;
 mod graphs;
-mod interrupts;
-mod local;
+mod interrupt_prompt;
+mod live_region;
 mod log;
 mod man;
 mod mcp;
 mod models;
-mod out;
-mod program;
+mod output;
 mod resume;
 mod run;
-mod screen;
+mod run_driver;
+mod runtime;
 mod serve;
-mod setup;
+mod signals;
+mod text;
 mod threads;
 mod usage;
 mod version;
-mod words;
 
-pub use extras::Extras;
-pub use program::main;
+pub use dispatch::main;
+pub use extensions::Extensions;

@@ -1,4 +1,4 @@
-//! What libraries log, as lines on stderr: what a server logs, and more with `-v`.
+//! Log output of libraries on stderr: errors in a server, and more with `-v`.
 
 use std::fmt::{Debug, Write};
 
@@ -8,46 +8,46 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::args::Global;
-use crate::out::write_stderr;
+use crate::args::GlobalArgs;
+use crate::output::write_stderr;
 
-/// Listens from now on. A run says itself what went wrong with it; a server has only its log.
-pub(crate) fn listen(global: &Global, is_server: bool) {
+/// Installs the log output. Without `-v` only a server logs, because a run reports its own errors.
+pub(crate) fn init(global: &GlobalArgs, is_server: bool) {
     let most = match global.verbose {
         0 if is_server => Level::ERROR,
         0 => return,
         1 => Level::INFO,
         _ => Level::DEBUG,
     };
-    // A test may listen already; there is nothing to do then.
-    let _ = tracing_subscriber::registry().with(Lines { most }).try_init();
+    // A test may have installed a subscriber already; that one stays.
+    let _ = tracing_subscriber::registry().with(StderrLayer { most }).try_init();
 }
 
-struct Lines {
+struct StderrLayer {
     most: Level,
 }
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for StderrLayer {
     fn enabled(&self, metadata: &tracing::Metadata<'_>, _: Context<'_, S>) -> bool {
         *metadata.level() <= self.most && metadata.target().starts_with("superstep")
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut line = Line { text: String::new(), rest: String::new() };
+        let mut line = FieldCollector { text: String::new(), rest: String::new() };
         event.record(&mut line);
         let level = event.metadata().level().as_str().to_lowercase();
         write_stderr(&format!("{level}: {}{}", line.text, line.rest));
     }
 }
 
-struct Line {
+struct FieldCollector {
     text: String,
     rest: String,
 }
 
-impl Visit for Line {
+impl Visit for FieldCollector {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match field.name() {
             "message" => write!(self.text, "{value:?}"),
             name => write!(self.rest, " {name}={value:?}"),

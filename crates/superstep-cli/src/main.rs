@@ -1,4 +1,4 @@
-//! The binary `superstep`: the command line with nothing more in it.
+//! The binary `superstep`: the command line without extensions.
 
 use std::process::ExitCode;
 
@@ -6,5 +6,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    superstep_cli::main(superstep_cli::Extras::new())
+    superstep_cli::main(superstep_cli::Extensions::new())
 }

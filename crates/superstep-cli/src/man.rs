@@ -1,20 +1,20 @@
-//! `superstep man FOLDER`: the man pages, for whoever packs this program.
+//! `superstep man FOLDER`: man pages for packagers.
 
 use clap::CommandFactory;
-use superstep::Code;
+use superstep::ErrorCode;
 
-use crate::args::{Cli, Man};
-use crate::failure::Failure;
-use crate::out::Out;
+use crate::args::{Cli, ManArgs};
+use crate::error::CliError;
+use crate::output::Output;
 
-/// Writes a page for each command.
-pub(crate) fn write(asked: &Man, out: &Out) -> Result<u8, Failure> {
+/// Writes one page per command.
+pub(crate) fn write_man_pages(asked: &ManArgs, out: &Output) -> Result<u8, CliError> {
     let written =
         std::fs::create_dir_all(&asked.folder).and_then(|()| clap_mangen::generate_to(Cli::command(), &asked.folder));
     written.map_err(|error| {
         let message = format!("man pages cannot be written to `{}`: {}", asked.folder.display(), error.kind());
-        Failure::new(Code::StoreUnavailable, message)
+        CliError::new(ErrorCode::StoreUnavailable, message)
     })?;
-    out.note(format_args!("man pages are in {}", asked.folder.display()));
+    out.print_note(format_args!("man pages are in {}", asked.folder.display()));
     Ok(0)
 }

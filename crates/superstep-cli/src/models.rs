@@ -1,133 +1,138 @@
-//! The models of the settings, made ready to be asked.
+//! Models of the settings, ready for use.
 //!
-//! A model that cannot be asked (no such kind in this program, no file, `--offline`) refuses when it is asked, and not
-//! before: a graph that does not ask it runs all the same.
+//! A model that is not available (unknown provider, missing file, `--offline`) fails when it is called, not
+//! earlier: graphs that never call it run all the same.
 
 use std::path::Path;
 
-use superstep::core::model::{Answer, ModelInfo, ModelKind, Request};
-use superstep::core::port::{Model as AnyModel, Pieces, SharedModel};
-use superstep::model::{Replay, Reply, Rules, Scripted};
-use superstep::settings::Model;
-use superstep::{Code, Error, Result};
-use superstep_server::{WEIGHTS, provider};
+use superstep::core::model::{ChatRequest, ChatResponse, ModelInfo, ModelKind};
+use superstep::core::port::{ChunkSender, Model as AnyModel, SharedModel};
+use superstep::models::{ReplayModel, RuleBasedModel, ScriptedModel, ScriptedReply};
+use superstep::settings::ModelSettings;
+use superstep::{Error, ErrorCode, Result};
+use superstep_server::{LOCAL_WEIGHTS_PROVIDER, provider_from_settings};
 
-use crate::setup::Setup;
+use crate::cli_config::CliConfig;
 
-/// The model of this name; one that cannot be asked says so when it is.
-pub(crate) fn model(setup: &Setup, name: &str, set: &Model) -> SharedModel {
-    askable(setup, name, set).unwrap_or_else(|error| refusing(name, set, error))
+/// Returns the model of this name; an unavailable model fails when it is called.
+pub(crate) fn model(setup: &CliConfig, name: &str, set: &ModelSettings) -> SharedModel {
+    usable_model(setup, name, set).unwrap_or_else(|error| unavailable_model(name, set, error))
 }
 
-/// The model of this name.
+/// Returns the model of this name.
 ///
 /// # Errors
-/// When this program cannot ask it, or may not now.
-pub(crate) fn askable(setup: &Setup, name: &str, set: &Model) -> Result<SharedModel> {
+/// Returns an error if this program cannot use the model, or must not because of `--offline`.
+pub(crate) fn usable_model(setup: &CliConfig, name: &str, set: &ModelSettings) -> Result<SharedModel> {
     if setup.is_offline && is_remote(set) {
         let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
-        return Err(Error::new(Code::PolicyRefused, message).help("use a model with `provider = \"local/rules\"`"));
+        return Err(
+            Error::new(ErrorCode::PolicyRefused, message).with_help("use a model with `provider = \"local/rules\"`")
+        );
     }
-    made(setup, name, set)
+    build_model(setup, name, set)
 }
 
-/// The weights that run in this process without being set: those of the file that the environment names. Nothing where
-/// this build runs none.
-pub(crate) fn usual_weights(setup: &Setup) -> Option<Result<SharedModel>> {
+/// Opens the default local weights, from the file that the environment names. `None` if this build does not support
+/// weights.
+pub(crate) fn default_weights(setup: &CliConfig) -> Option<Result<SharedModel>> {
     setup.extras.open_weights(None)
 }
 
-/// What is said about a model of [`WEIGHTS`] where this build runs none.
+/// Error for a model of [`WEIGHTS`] in a build that does not support weights.
 pub(crate) fn no_weights(name: &str) -> Error {
     let message =
         format!("model `{name}` runs in the process, out of a file of weights, and this build cannot do that");
-    Error::new(Code::ConfigInvalid, message).help(
+    Error::new(ErrorCode::ConfigInvalid, message).with_help(
         "the build that can: cargo run --release --manifest-path crates/superstep-weights/Cargo.toml \
          -p superstep-weights-cli -- demo debate --model weights",
     )
 }
 
-/// Whether it is asked over the network.
-pub(crate) fn is_remote(set: &Model) -> bool {
+/// Returns true if the model is used over the network.
+pub(crate) fn is_remote(set: &ModelSettings) -> bool {
     matches!(set.provider.as_str(), "anthropic" | "azure" | "google" | "openai")
 }
 
-/// The variable that the key of a provider is in, unless told.
-pub(crate) fn key_variable(set: &Model) -> Option<&'static str> {
+/// Returns the default environment variable for the API key of a provider.
+pub(crate) fn key_variable(set: &ModelSettings) -> Option<&'static str> {
     match set.provider.as_str() {
         "anthropic" => Some("ANTHROPIC_API_KEY"),
         "azure" => Some("AZURE_OPENAI_API_KEY"),
         "google" => Some("GEMINI_API_KEY"),
-        // Whoever speaks like OpenAI at another address may need none.
+        // An OpenAI-compatible service at another address may need no key.
         "openai" if set.base_url.is_none() => Some("OPENAI_API_KEY"),
         _ => None,
     }
 }
 
-/// The model of this name.
+/// Creates the model of this name.
 ///
 /// # Errors
-/// When this program cannot ask it.
-pub(crate) fn made(setup: &Setup, name: &str, set: &Model) -> Result<SharedModel> {
+/// Returns an error if this program cannot use the model.
+pub(crate) fn build_model(setup: &CliConfig, name: &str, set: &ModelSettings) -> Result<SharedModel> {
     let file = || {
         let file = set.model.as_deref().ok_or_else(|| {
-            Error::new(Code::ConfigInvalid, format!("model `{name}` names no file"))
-                .help(format!("set `models.{name}.model` to the file with its answers"))
+            Error::new(ErrorCode::ConfigInvalid, format!("model `{name}` names no file"))
+                .with_help(format!("set `models.{name}.model` to the file with its answers"))
         });
         file.map(|file| setup.folder.join(file))
     };
     match set.provider.as_str() {
         "local/rules" => Ok(echo().into()),
-        "scripted" => Ok(Scripted::new(replies(&file()?)?).named(name).into()),
-        "replay" => Ok(Replay::open(file()?)?.into()),
-        WEIGHTS => {
+        "scripted" => Ok(ScriptedModel::new(replies(&file()?)?).with_name(name).into()),
+        "replay" => Ok(ReplayModel::open(file()?)?.into()),
+        LOCAL_WEIGHTS_PROVIDER => {
             let file = set.model.as_deref().map(|file| setup.folder.join(file));
             setup.extras.open_weights(file.as_deref()).unwrap_or_else(|| Err(no_weights(name)))
         }
-        _ => Ok(provider(name, set)?.into()),
+        _ => Ok(provider_from_settings(name, set)?.into()),
     }
 }
 
-/// A stand-in that needs nothing: says that it is one, and repeats the question.
-fn echo() -> Rules {
-    Rules::new("rules").rule_with(
+/// Creates a rule-based stand-in without dependencies: it identifies itself and repeats the question.
+fn echo() -> RuleBasedModel {
+    RuleBasedModel::new("rules").rule_with(
         |_| true,
         |request, _| {
             let asked = request.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
-            Reply::text(format!("(rules, no language model) {asked}"))
+            ScriptedReply::text(format!("(rules, no language model) {asked}"))
         },
     )
 }
 
-/// The answers of a file, one on each line.
+/// Reads the answers of a file, one per line.
 fn replies(path: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Error::new(Code::ConfigInvalid, format!("answers in `{}` cannot be read: {}", path.display(), error.kind()))
+        Error::new(
+            ErrorCode::ConfigInvalid,
+            format!("answers in `{}` cannot be read: {}", path.display(), error.kind()),
+        )
     })?;
     Ok(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
 }
 
-fn refusing(name: &str, set: &Model, error: Error) -> SharedModel {
+fn unavailable_model(name: &str, set: &ModelSettings, error: Error) -> SharedModel {
     let kind = match set.provider.as_str() {
-        WEIGHTS => ModelKind::Weights,
+        LOCAL_WEIGHTS_PROVIDER => ModelKind::Weights,
         _ if is_remote(set) => ModelKind::Remote,
         _ => ModelKind::Rules,
     };
-    Refusing { info: ModelInfo::new(set.provider.clone(), name.to_owned(), kind), error }.into()
+    UnavailableModel { info: ModelInfo::new(set.provider.clone(), name.to_owned(), kind), error }.into()
 }
 
-/// A model that cannot be asked, and says why.
-struct Refusing {
+/// A model that is not available, and fails with the reason.
+struct UnavailableModel {
     info: ModelInfo,
     error: Error,
 }
 
-impl AnyModel for Refusing {
+impl AnyModel for UnavailableModel {
     fn info(&self) -> ModelInfo {
         self.info.clone()
     }
 
-    async fn answer(&self, _request: &Request, _out: &mut Pieces<'_>) -> Result<Answer> {
+    async fn generate(&self, _request: &ChatRequest, _out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         Err(self.error.clone())
     }
 }

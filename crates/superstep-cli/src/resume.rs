@@ -1,81 +1,89 @@
-//! `superstep resume THREAD`: an answer to what it asks, or on from where it stands.
+//! `superstep resume THREAD`: answers an interrupt, or continues from the last checkpoint.
 
 use serde_json::json;
-use superstep::Code;
-use superstep_server::{Desk, Order, RunStatus, ShownQuestion, What};
+use superstep::ErrorCode;
+use superstep_server::{RunInput, RunRequest, RunService, RunStatus, ThreadInterrupt};
 
-use crate::args::{Global, Resume};
-use crate::ask;
-use crate::failure::{Failure, resume_command};
-use crate::local::{Known, known, record};
+use crate::args::{GlobalArgs, ResumeArgs};
+use crate::cli_config::CliConfig;
+use crate::error::{CliError, resume_command};
+use crate::interrupt_prompt;
 use crate::log;
-use crate::out::Out;
-use crate::run::{RunView, WAITING, attend, end};
-use crate::setup::Setup;
+use crate::output::Output;
+use crate::run::{RunView, WAITING, print_output, run_interactive};
+use crate::runtime::{ThreadHandle, find_thread, open_thread};
 
-/// Goes on with a thread.
-pub(crate) async fn resume(asked: &Resume, global: &Global, out: &Out) -> Result<u8, Failure> {
-    log::listen(global, false);
-    let mut setup = Setup::load(global)?;
-    let config = setup.look().await?;
-    let record = record(&Desk::open([], config.clone())?, &asked.thread).await?;
-    setup.assist(&asked.own, &record.graph).await?;
-    setup.move_in(&asked.household, &record.graph);
-    let known = known(&setup, config, &asked.thread).await?;
-    let Some(what) = what(&known, asked.answer.as_deref(), out).await? else { return Ok(WAITING) };
+/// Resumes a thread.
+pub(crate) async fn resume(asked: &ResumeArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    log::init(global, false);
+    let mut setup = CliConfig::load(global)?;
+    let config = setup.open_stores_read_only().await?;
+    let record = find_thread(&RunService::open([], config.clone())?, &asked.thread).await?;
+    setup.configure_assistant(&asked.own, &record.graph).await?;
+    setup.configure_family(&asked.household, &record.graph);
+    let known = open_thread(&setup, config, &asked.thread).await?;
+    let Some(what) = resume_input(&known, asked.answer.as_deref(), out).await? else { return Ok(WAITING) };
     let record = &known.record;
-    let order = Order::new(&record.graph, &record.thread, what).options(record.options.clone());
-    let mut view = RunView::new(asked.stream, &known.served.drawing(), *out);
-    let done = attend(&known.desk, order, &mut view, out).await?;
-    end(done, asked.stream, out)
+    let order = RunRequest::new(&record.graph, &record.thread, what).context(record.context.clone());
+    let mut view = RunView::new(asked.stream, &known.graph.diagram(), *out);
+    let done = run_interactive(&known.runs, order, &mut view, out).await?;
+    print_output(done, asked.stream, out)
 }
 
-/// What the run begins with; nothing when it has to wait for an answer that nobody gives now.
-async fn what(known: &Known, answer: Option<&str>, out: &Out) -> Result<Option<What>, Failure> {
-    let Known { record, served, desk } = known;
+/// Determines the input of the run; `None` if an interrupt is open and no answer is available now.
+async fn resume_input(known: &ThreadHandle, answer: Option<&str>, out: &Output) -> Result<Option<RunInput>, CliError> {
+    let ThreadHandle { record, graph: served, runs: desk } = known;
     if served.status(&record.thread).await?.is_none() {
-        // It died before anything was saved: it begins again with what was asked of it.
-        let run = desk.run(record.run).await?;
-        return run.map(|run| Some(run.order.what)).ok_or_else(|| nothing(known, "nothing is saved of it"));
+        // The process died before anything was saved: the run starts again with its original input.
+        let run = desk.find_run(record.run).await?;
+        return run
+            .map(|run| Some(run.request.input))
+            .ok_or_else(|| nothing_to_resume(known, "nothing is saved of it"));
     }
     let state = served.state(&record.thread).await?;
-    let questions: Vec<ShownQuestion> = state.questions().cloned().collect();
+    let questions: Vec<ThreadInterrupt> = state.interrupts().cloned().collect();
     match answer {
         Some(_) if questions.is_empty() => {
-            let failure = Failure::new(Code::InvalidResume, format!("thread `{}` asks nothing", record.thread));
+            let failure = CliError::new(ErrorCode::InvalidResume, format!("thread `{}` asks nothing", record.thread));
             Err(failure.help(format!("go on without an answer: {}", resume_command(&record.thread))))
         }
-        Some(answer) => ask::answers(&questions, answer).map(|answers| Some(What::Answer(answers))),
-        None if !questions.is_empty() => wait(known, &questions, out).await,
-        None if is_over(&state.next, record.status) => Err(nothing(known, "it has ended")),
-        None => Ok(Some(What::GoOn)),
+        Some(answer) => {
+            interrupt_prompt::parse_answers(&questions, answer).map(|answers| Some(RunInput::Resume(answers)))
+        }
+        None if !questions.is_empty() => prompt_or_print_questions(known, &questions, out).await,
+        None if is_over(&state.next, record.status) => Err(nothing_to_resume(known, "it has ended")),
+        None => Ok(Some(RunInput::Continue)),
     }
 }
 
-async fn wait(known: &Known, questions: &[ShownQuestion], out: &Out) -> Result<Option<What>, Failure> {
-    let answers = if out.can_ask() { ask::ask(questions, out).await? } else { None };
+async fn prompt_or_print_questions(
+    known: &ThreadHandle,
+    questions: &[ThreadInterrupt],
+    out: &Output,
+) -> Result<Option<RunInput>, CliError> {
+    let answers = if out.is_interactive() { interrupt_prompt::prompt_answers(questions, out).await? } else { None };
     if answers.is_none() {
         let thread = &known.record.thread;
         match out.is_text() {
-            true => questions.iter().for_each(|question| ask::show(question, out)),
+            true => questions.iter().for_each(|question| interrupt_prompt::print_question(question, out)),
             false => out.json(&json!({ "thread": thread, "status": known.record.status, "questions": questions })),
         }
-        out.note(format_args!("go on: {} --answer JSON", resume_command(thread)));
+        out.print_note(format_args!("go on: {} --answer JSON", resume_command(thread)));
     }
-    Ok(answers.map(What::Answer))
+    Ok(answers.map(RunInput::Resume))
 }
 
-/// Whether nothing is left to do. A run that did not end may have died before its input was saved; then the thread stands
-/// where the run before it ended.
+/// Returns true if nothing is left to do. An unfinished run may have died before its input was saved; then the
+/// thread is still at the end of the run before it.
 fn is_over(due: &[String], status: RunStatus) -> bool {
     let can_go_on =
-        matches!(status, RunStatus::Failed | RunStatus::Running | RunStatus::Suspended | RunStatus::Interrupted);
+        matches!(status, RunStatus::Failed | RunStatus::Running | RunStatus::Suspended | RunStatus::Orphaned);
     due.is_empty() && !can_go_on
 }
 
-fn nothing(known: &Known, why: &str) -> Failure {
+fn nothing_to_resume(known: &ThreadHandle, why: &str) -> CliError {
     let (thread, graph) = (&known.record.thread, &known.record.graph);
-    Failure::new(Code::InvalidResume, format!("thread `{thread}` has nothing to go on with: {why}"))
+    CliError::new(ErrorCode::InvalidResume, format!("thread `{thread}` has nothing to go on with: {why}"))
         .help(format!("give it a new input: superstep run {graph} --thread {thread} --input JSON"))
 }
 
@@ -83,13 +91,13 @@ fn nothing(known: &Known, why: &str) -> Failure {
 mod tests {
     use super::*;
 
-    /// R-CLI-4: a run that did not end can go on, also where nothing is due: its input may not have been saved.
+    /// R-CLI-4a: an unfinished run can continue even without next tasks, because its input may not have been saved.
     #[test]
     fn only_what_ended_is_over() {
-        for status in [RunStatus::Running, RunStatus::Suspended, RunStatus::Interrupted, RunStatus::Failed] {
+        for status in [RunStatus::Running, RunStatus::Suspended, RunStatus::Orphaned, RunStatus::Failed] {
             assert!(!is_over(&[], status), "{status:?}");
         }
-        assert!(is_over(&[], RunStatus::Finished) && is_over(&[], RunStatus::Stopped));
-        assert!(!is_over(&["say".to_owned()], RunStatus::Stopped));
+        assert!(is_over(&[], RunStatus::Succeeded) && is_over(&[], RunStatus::Cancelled));
+        assert!(!is_over(&["say".to_owned()], RunStatus::Cancelled));
     }
 }

@@ -1,123 +1,130 @@
-//! `superstep run GRAPH`, and what every run has in common: a tree of nodes, questions, the last line.
+//! `superstep run GRAPH`, and the parts common to all runs: node tree, prompts, summary.
 
 use std::io::Read;
 
 use serde_json::{Map, Value, json};
-use superstep::Code;
+use superstep::ErrorCode;
 use superstep::core::id::ThreadId;
-use superstep_server::{Desk, Order, RunStatus, Served, What, fresh_thread};
+use superstep_server::{RunInput, RunRequest, RunService, RunStatus, ServedGraph, new_thread_id};
 
 mod tree;
 mod view;
 
-use crate::args::{Global, Run, Stream};
-use crate::ask;
-use crate::drive::{Done, STOPPED, Watch, drive};
-use crate::failure::{Failure, resume_command};
+use crate::args::{GlobalArgs, RunArgs, StreamModeArg};
+use crate::cli_config::CliConfig;
+use crate::error::{CliError, resume_command};
 use crate::graphs;
+use crate::interrupt_prompt;
 use crate::log;
-use crate::out::{Format, Out};
-use crate::setup::Setup;
-use crate::words::{count, pretty, quoted, time};
+use crate::output::{Output, OutputFormat};
+use crate::run_driver::{RunDisplay, RunSummary, STOPPED, run_to_end};
+use crate::text::{format_duration, pluralize, pretty, shell_quote};
 pub(crate) use view::RunView;
 
-/// How a process ends whose run waits for a person.
+/// Exit code of a process whose run waits for an answer.
 pub(crate) const WAITING: u8 = 10;
 
 /// Runs a graph.
-pub(crate) async fn run(asked: &Run, global: &Global, out: &Out) -> Result<u8, Failure> {
-    log::listen(global, false);
-    let mut setup = Setup::load(global)?;
-    setup.assist(&asked.own, &asked.graph).await?;
-    setup.move_in(&asked.household, &asked.graph);
+pub(crate) async fn run(asked: &RunArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    log::init(global, false);
+    let mut setup = CliConfig::load(global)?;
+    setup.configure_assistant(&asked.assistant, &asked.graph).await?;
+    setup.configure_family(&asked.family, &asked.graph);
     let graph = graphs::find(&setup, &asked.graph)?;
     let input = input(asked.input.as_deref())?;
-    let (example, drawing) = (example(&*graph), graph.drawing());
-    let desk = Desk::open([graph.clone()], setup.open(out).await?)?;
+    let (example, drawing) = (example(&*graph), graph.diagram());
+    let desk = RunService::open([graph.clone()], setup.open_stores(out).await?)?;
     let thread = match asked.thread.as_deref() {
         Some(thread) => ThreadId::from(thread),
         None => new_thread(&desk, &asked.graph).await?,
     };
-    let mut order = Order::new(&asked.graph, &thread, What::Start(input));
-    // A thread that has begun keeps what was noted of it then.
-    if desk.record(&thread).await?.is_none() {
-        order = graph.noted(order);
+    let mut order = RunRequest::new(&asked.graph, &thread, RunInput::Input(input));
+    // A thread that already exists keeps its annotations.
+    if desk.find_thread(&thread).await?.is_none() {
+        order = graph.annotate(order);
     }
-    let done = attend(&desk, order, &mut RunView::new(asked.stream, &drawing, *out), out).await;
-    // What is wrong with the id of a thread is no better with another input.
-    let is_about_input = |failure: &Failure| failure.is_about_input() && thread.is_valid();
+    let done = run_interactive(&desk, order, &mut RunView::new(asked.stream, &drawing, *out), out).await;
+    // An invalid thread id does not become valid with another input.
+    let is_about_input = |failure: &CliError| failure.is_input_error() && thread.is_valid();
     let done = done.map_err(|failure| if is_about_input(&failure) { failure.help(example) } else { failure })?;
-    end(done, asked.stream, out)
+    print_output(done, asked.stream, out)
 }
 
-/// Drives a run, and asks whoever sits at the terminal what it asks.
-pub(crate) async fn attend(desk: &Desk, order: Order, view: &mut dyn Watch, out: &Out) -> Result<Done, Failure> {
-    let options = order.options.clone();
-    let mut done = drive(desk, order, view).await?;
-    while done.status == RunStatus::Waiting && !done.questions.is_empty() && out.can_ask() {
-        let Some(answers) = ask::ask(&done.questions, out).await? else { break };
-        let order = Order::new(&done.graph, &done.thread, What::Answer(answers)).options(options.clone());
-        let (tokens, took) = (done.tokens, done.took);
-        done = drive(desk, order, view).await?;
-        (done.tokens, done.took) = (done.tokens + tokens, done.took + took);
+/// Runs a run to its end, and prompts for the answers to its interrupts if a user is present.
+pub(crate) async fn run_interactive(
+    desk: &RunService,
+    order: RunRequest,
+    view: &mut dyn RunDisplay,
+    out: &Output,
+) -> Result<RunSummary, CliError> {
+    let options = order.context.clone();
+    let mut done = run_to_end(desk, order, view).await?;
+    while done.status == RunStatus::AwaitingInput && !done.questions.is_empty() && out.is_interactive() {
+        let Some(answers) = interrupt_prompt::prompt_answers(&done.questions, out).await? else { break };
+        let order = RunRequest::new(&done.graph, &done.thread, RunInput::Resume(answers)).context(options.clone());
+        let (tokens, took) = (done.tokens, done.duration);
+        done = run_to_end(desk, order, view).await?;
+        (done.tokens, done.duration) = (done.tokens + tokens, done.duration + took);
     }
     Ok(done)
 }
 
-/// Tells how a run ended; gives the exit code.
-pub(crate) fn end(done: Done, stream: Option<Stream>, out: &Out) -> Result<u8, Failure> {
+/// Prints the result of a run; returns the exit code.
+pub(crate) fn print_output(done: RunSummary, stream: Option<StreamModeArg>, out: &Output) -> Result<u8, CliError> {
     match out.format {
-        Format::Text if done.status == RunStatus::Finished && stream.is_none() => {
-            out.result(pretty(&done.output));
+        OutputFormat::Text if done.status == RunStatus::Succeeded && stream.is_none() => {
+            out.print_result(pretty(&done.output));
         }
-        Format::Text => {}
-        Format::Json => out.json(&document(&done)),
-        Format::JsonLines => {
+        OutputFormat::Text => {}
+        OutputFormat::Json => out.json(&document(&done)),
+        OutputFormat::JsonLines => {
             let mut line = Map::from_iter([("event".to_owned(), json!("end"))]);
             line.extend(document(&done));
             out.json(&line);
         }
     }
-    closing(done, out)
+    print_summary(done, out)
 }
 
-/// The last lines, for people; gives the exit code.
-pub(crate) fn closing(done: Done, out: &Out) -> Result<u8, Failure> {
-    let mut facts = vec![time(done.took)];
+/// Prints the summary for users; returns the exit code.
+pub(crate) fn print_summary(done: RunSummary, out: &Output) -> Result<u8, CliError> {
+    let mut facts = vec![format_duration(done.duration)];
     if done.tokens > 0 {
-        facts.push(count(done.tokens, "token"));
+        facts.push(pluralize(done.tokens, "token"));
     }
     facts.push(format!("thread {}", done.thread));
     let facts = facts.join(" · ");
     match done.status {
-        RunStatus::Finished => {
-            out.note(format_args!("done · {facts}"));
+        RunStatus::Succeeded => {
+            out.print_note(format_args!("done · {facts}"));
             Ok(0)
         }
-        RunStatus::Waiting => {
-            done.questions.iter().for_each(|question| ask::show(question, out));
-            out.note(format_args!("waiting for you · {facts}"));
+        RunStatus::AwaitingInput => {
+            done.questions.iter().for_each(|question| interrupt_prompt::print_question(question, out));
+            out.print_note(format_args!("waiting for you · {facts}"));
             let answer = if done.questions.is_empty() { "" } else { " --answer JSON" };
-            out.note(format_args!("go on: {}{answer}", resume_command(&done.thread)));
+            out.print_note(format_args!("go on: {}{answer}", resume_command(&done.thread)));
             Ok(WAITING)
         }
         RunStatus::Failed => {
-            let failure = done.failure.map(Failure::from);
-            Err(failure.unwrap_or_else(|| Failure::new(Code::NodeFailed, "the run failed")).saved(&done.thread))
+            let failure = done.failure.map(CliError::from);
+            Err(failure
+                .unwrap_or_else(|| CliError::new(ErrorCode::NodeFailed, "the run failed"))
+                .with_resume_hint(&done.thread))
         }
         _ => {
-            out.note(format_args!("stopped, and saved · {facts}"));
-            out.note(format_args!("go on: {}", resume_command(&done.thread)));
+            out.print_note(format_args!("stopped, and saved · {facts}"));
+            out.print_note(format_args!("go on: {}", resume_command(&done.thread)));
             Ok(STOPPED)
         }
     }
 }
 
-fn document(done: &Done) -> Map<String, Value> {
+fn document(done: &RunSummary) -> Map<String, Value> {
     let document = json!({
         "thread": done.thread, "run": done.run, "graph": done.graph, "status": done.status, "output": done.output,
         "questions": done.questions, "failure": done.failure, "tokens": done.tokens,
-        "duration_ms": u64::try_from(done.took.as_millis()).unwrap_or(u64::MAX),
+        "duration_ms": u64::try_from(done.duration.as_millis()).unwrap_or(u64::MAX),
     });
     match document {
         Value::Object(document) => document,
@@ -125,43 +132,45 @@ fn document(done: &Done) -> Map<String, Value> {
     }
 }
 
-/// A name that can be typed and that no thread has: the graph's, and a few letters of chance.
-pub(crate) async fn new_thread(desk: &Desk, graph: &str) -> Result<ThreadId, Failure> {
+/// Returns an unused thread id that is easy to type: the name of the graph, and a few random letters.
+pub(crate) async fn new_thread(desk: &RunService, graph: &str) -> Result<ThreadId, CliError> {
     let name: String = graph.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
     unused(desk, |letters| {
-        let fresh = fresh_thread().to_string();
+        let fresh = new_thread_id().to_string();
         ThreadId::from(format!("{}-{}", &name[..name.len().min(40)], &fresh[fresh.len().saturating_sub(letters)..]))
     })
     .await
 }
 
-/// The first name that no thread has; each time one is taken the next has a letter more.
-async fn unused(desk: &Desk, mut draw: impl FnMut(usize) -> ThreadId) -> Result<ThreadId, Failure> {
+/// Returns the first id that no thread has; each attempt has one letter more.
+async fn unused(desk: &RunService, mut draw: impl FnMut(usize) -> ThreadId) -> Result<ThreadId, CliError> {
     for letters in 6..=12 {
         let thread = draw(letters);
-        if desk.record(&thread).await?.is_none() {
+        if desk.find_thread(&thread).await?.is_none() {
             return Ok(thread);
         }
     }
-    Ok(fresh_thread())
+    Ok(new_thread_id())
 }
 
-/// What a run begins with: JSON, `@FILE`, `-` for stdin; an empty object when nothing is said.
-fn input(given: Option<&str>) -> Result<Value, Failure> {
+/// Reads the input of a run: JSON, `@FILE`, `-` for stdin. Default: an empty object.
+fn input(given: Option<&str>) -> Result<Value, CliError> {
     let (place, text) = match given {
         None => return Ok(json!({})),
         Some("-") => {
             let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map_err(|error| unread("stdin", &error))?;
+            std::io::stdin().read_to_string(&mut text).map_err(|error| input_read_error("stdin", &error))?;
             ("stdin".to_owned(), text)
         }
         Some(given) => match given.strip_prefix('@') {
-            Some(path) => (path.to_owned(), std::fs::read_to_string(path).map_err(|error| unread(path, &error))?),
+            Some(path) => {
+                (path.to_owned(), std::fs::read_to_string(path).map_err(|error| input_read_error(path, &error))?)
+            }
             None => ("--input".to_owned(), given.to_owned()),
         },
     };
     serde_json::from_str(&text).map_err(|error| {
-        let failure = Failure::new(Code::InputInvalid, format!("`{place}` is not JSON: {error}"));
+        let failure = CliError::new(ErrorCode::InputInvalid, format!("`{place}` is not JSON: {error}"));
         match place == "--input" {
             true => {
                 failure.help("write an object: --input '{\"field\": \"value\"}'; @FILE reads a file, - reads stdin")
@@ -171,16 +180,16 @@ fn input(given: Option<&str>) -> Result<Value, Failure> {
     })
 }
 
-fn unread(place: &str, error: &std::io::Error) -> Failure {
-    Failure::new(Code::InputInvalid, format!("`{place}` cannot be read: {}", error.kind()))
+fn input_read_error(place: &str, error: &std::io::Error) -> CliError {
+    CliError::new(ErrorCode::InputInvalid, format!("`{place}` cannot be read: {}", error.kind()))
 }
 
-/// A command that would be right; where nothing is needed, what there is.
-fn example(graph: &dyn Served) -> String {
+/// Returns an example of a valid command; if no field is required, the names of all fields.
+fn example(graph: &dyn ServedGraph) -> String {
     let schema = graph.input_schema();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let fields = || schema["properties"].as_object().into_iter().flatten();
-    // What may be left out is.
+    // Optional fields are left out.
     let is_needed = |name: &str, field: &Value| match required.is_empty() {
         true => field.get("default").is_none() && !is_nullable(field) && field["type"].is_string(),
         false => required.contains(&name),
@@ -191,7 +200,11 @@ fn example(graph: &dyn Served) -> String {
         let names: Vec<String> = fields().map(|(name, _)| format!("`{name}`")).collect();
         return format!("its input may have {}", names.join(", "));
     }
-    format!("for example: superstep run {} --input {}", quoted(graph.name()), quoted(&Value::Object(input).to_string()))
+    format!(
+        "for example: superstep run {} --input {}",
+        shell_quote(graph.name()),
+        shell_quote(&Value::Object(input).to_string())
+    )
 }
 
 fn is_nullable(field: &Value) -> bool {
@@ -213,21 +226,21 @@ fn sample(field: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use superstep_server::{Config, Stores};
+    use superstep_server::{ServerConfig, Storage};
 
     use super::*;
 
-    /// R-CLI-4: a fresh thread never has the name of another, which it would go on with.
+    /// R-CLI-4a: a new thread never gets the id of an existing one, which the run would continue.
     #[test]
     fn a_fresh_thread_has_a_name_that_none_has() {
-        let drawn = crate::local::block_on(async {
-            let config = Config::new(Stores::memory());
+        let drawn = crate::runtime::block_on(async {
+            let config = ServerConfig::new(Storage::memory());
             let taken = json!({
-                "version": 1, "thread": "t-6", "graph": "g", "run": superstep_server::fresh_run(),
+                "version": 1, "thread": "t-6", "graph": "g", "run": superstep_server::new_run_id(),
                 "status": "finished", "created_at": "", "updated_at": "",
             });
-            config.stores.items.put(["server", "threads"], "t-6", taken).await?;
-            let desk = Desk::open([], config)?;
+            config.storage.store.put(["server", "threads"], "t-6", taken).await?;
+            let desk = RunService::open([], config)?;
             let found = unused(&desk, |letters| ThreadId::from(format!("t-{letters}"))).await?;
             Ok((found, new_thread(&desk, "a b").await?))
         });

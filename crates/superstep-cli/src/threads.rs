@@ -1,64 +1,68 @@
-//! `superstep threads`, `state`, `history`: what is kept of threads.
+//! `superstep threads`, `state`, `history`: stored threads.
 
 use serde_json::{Value, json};
 use superstep::core::id::ThreadId;
-use superstep::{Code, HistoryQuery};
-use superstep_server::{Desk, RecordsQuery, Shown, ThreadRecord};
+use superstep::{ErrorCode, HistoryQuery};
+use superstep_server::{RunService, ThreadRecord, ThreadSearch, ThreadState};
 
-use crate::args::{Global, History, State, Threads, ThreadsList, ThreadsWhat};
-use crate::ask;
-use crate::failure::Failure;
-use crate::local::{Known, known, record};
-use crate::out::{Out, Tone, toned};
-use crate::setup::Setup;
-use crate::words::{columns, count, cut, moment, one_line, padded, pretty, quoted, width};
+use crate::args::{GlobalArgs, HistoryArgs, ListThreadsArgs, StateArgs, ThreadsArgs, ThreadsCommand};
+use crate::cli_config::CliConfig;
+use crate::error::CliError;
+use crate::interrupt_prompt;
+use crate::output::{Output, TextStyle, styled};
+use crate::runtime::{ThreadHandle, find_thread, open_thread};
+use crate::text::{columns, format_timestamp, one_line, padded, pluralize, pretty, shell_quote, truncate, width};
 
-/// Lists threads, shows one, removes some.
-pub(crate) async fn threads(asked: &Threads, global: &Global, out: &Out) -> Result<u8, Failure> {
-    let setup = Setup::load(global)?;
+/// Lists threads, shows one, or deletes some.
+pub(crate) async fn threads(asked: &ThreadsArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    let setup = CliConfig::load(global)?;
     match &asked.what {
-        None => list(&Desk::open([], setup.look().await?)?, &asked.list, out).await,
-        Some(ThreadsWhat::List(wanted)) => list(&Desk::open([], setup.look().await?)?, wanted, out).await,
-        Some(ThreadsWhat::Show { thread }) => show(&setup, thread, out).await,
-        Some(ThreadsWhat::Rm { threads, yes }) => {
-            let desk = Desk::open([], setup.look().await?)?;
+        None => list(&RunService::open([], setup.open_stores_read_only().await?)?, &asked.list, out).await,
+        Some(ThreadsCommand::List(wanted)) => {
+            list(&RunService::open([], setup.open_stores_read_only().await?)?, wanted, out).await
+        }
+        Some(ThreadsCommand::Show { thread }) => show(&setup, thread, out).await,
+        Some(ThreadsCommand::Rm { threads, yes }) => {
+            let desk = RunService::open([], setup.open_stores_read_only().await?)?;
             remove(&desk, threads, *yes, out).await
         }
     }
 }
 
-async fn list(desk: &Desk, wanted: &ThreadsList, out: &Out) -> Result<u8, Failure> {
+async fn list(desk: &RunService, wanted: &ListThreadsArgs, out: &Output) -> Result<u8, CliError> {
     let (graph, words) = (wanted.graph.clone(), wanted.words.clone());
-    let query = RecordsQuery { graph, words, limit: Some(wanted.limit.unwrap_or(20)), ..RecordsQuery::default() };
-    let records = desk.records(&query).await?;
+    let query =
+        ThreadSearch { graph, query: words, limit: Some(wanted.limit.unwrap_or(20)), ..ThreadSearch::default() };
+    let records = desk.search_threads(&query).await?;
     if !out.is_text() {
         out.json_list(&records);
         return Ok(0);
     }
     if records.is_empty() {
-        out.note("no threads yet: superstep run GRAPH makes one");
+        out.print_note("no threads yet: superstep run GRAPH makes one");
     }
     let widest = |of: fn(&ThreadRecord) -> usize| records.iter().map(of).max().unwrap_or(0);
     let (threads, graphs) = (widest(|it| columns(it.thread.as_str())), widest(|it| columns(&it.graph)));
     for record in &records {
         let (thread, graph) = (padded(record.thread.as_str(), threads), padded(&one_line(&record.graph), graphs));
         let status = padded(&status(record), 11);
-        let line = format!("{thread}  {graph}  {status}  {}", moment(&record.updated_at));
+        let line = format!("{thread}  {graph}  {status}  {}", format_timestamp(&record.updated_at));
         let room = width().saturating_sub(columns(&line) + 2).max(10);
-        let title = record.title.as_deref().map(|title| format!("  {}", cut(title, room))).unwrap_or_default();
-        out.result(format!("{line}{title}").trim_end());
+        let title = record.title.as_deref().map(|title| format!("  {}", truncate(title, room))).unwrap_or_default();
+        out.print_result(format!("{line}{title}").trim_end());
     }
     Ok(0)
 }
 
-/// How the last run of a thread stands, in a word.
+/// Returns the status of the last run of a thread as text.
 fn status(record: &ThreadRecord) -> String {
     let status = serde_json::to_value(record.status).unwrap_or_default();
     status.as_str().unwrap_or_default().to_owned()
 }
 
-async fn show(setup: &Setup, thread: &str, out: &Out) -> Result<u8, Failure> {
-    let Known { record, served, .. } = known(setup, setup.look().await?, thread).await?;
+async fn show(setup: &CliConfig, thread: &str, out: &Output) -> Result<u8, CliError> {
+    let ThreadHandle { record, graph: served, .. } =
+        open_thread(setup, setup.open_stores_read_only().await?, thread).await?;
     let state = match served.status(&record.thread).await? {
         Some(_) => Some(served.state(&record.thread).await?),
         None => None,
@@ -67,48 +71,48 @@ async fn show(setup: &Setup, thread: &str, out: &Out) -> Result<u8, Failure> {
         out.json(&json!({ "thread": record, "state": state }));
         return Ok(0);
     }
-    // Titles, failures and questions are what somebody else wrote.
-    let row = |name: &str, value: &str| out.result(format_args!("{}  {}", padded(name, 10), one_line(value)));
+    // Titles, errors and interrupts may contain text from users and models.
+    let row = |name: &str, value: &str| out.print_result(format_args!("{}  {}", padded(name, 10), one_line(value)));
     row("thread", record.thread.as_str());
     row("graph", &record.graph);
     row("status", &status(&record));
-    row("begun", &moment(&record.created_at));
-    row("changed", &moment(&record.updated_at));
+    row("begun", &format_timestamp(&record.created_at));
+    row("changed", &format_timestamp(&record.updated_at));
     record.title.iter().for_each(|title| row("title", title));
-    if let Some(failure) = &record.failure {
+    if let Some(failure) = &record.error {
         row("failed", &format!("[{}] {}", failure.code, failure.message));
     }
     let Some(state) = state else { return Ok(0) };
     row("superstep", &state.step.to_string());
-    row("due", &due(&state));
-    for question in state.questions() {
-        row("asks", ask::text(question));
+    row("due", &next_nodes(&state));
+    for question in state.interrupts() {
+        row("asks", interrupt_prompt::text(question));
     }
     Ok(0)
 }
 
-fn due(state: &Shown) -> String {
+fn next_nodes(state: &ThreadState) -> String {
     if state.next.is_empty() { "nothing".to_owned() } else { one_line(&state.next.join(", ")) }
 }
 
-async fn remove(desk: &Desk, threads: &[String], yes: bool, out: &Out) -> Result<u8, Failure> {
+async fn remove(desk: &RunService, threads: &[String], yes: bool, out: &Output) -> Result<u8, CliError> {
     for thread in threads {
-        record(desk, thread).await?;
+        find_thread(desk, thread).await?;
     }
     if !yes {
-        if !out.can_ask() {
-            let words: Vec<String> = threads.iter().map(|thread| quoted(thread)).collect();
-            return Err(Failure::usage("removing threads cannot be taken back, and nobody can be asked")
+        if !out.is_interactive() {
+            let words: Vec<String> = threads.iter().map(|thread| shell_quote(thread)).collect();
+            return Err(CliError::usage("removing threads cannot be taken back, and nobody can be asked")
                 .help(format!("superstep threads rm --yes {}", words.join(" "))));
         }
         let number = u64::try_from(threads.len()).unwrap_or(u64::MAX);
-        if !ask::confirm(&format!("remove {} for good?", count(number, "thread")), out).await? {
+        if !interrupt_prompt::confirm(&format!("remove {} for good?", pluralize(number, "thread")), out).await? {
             return Ok(1);
         }
     }
     for thread in threads {
-        desk.forget(&ThreadId::from(thread.as_str())).await?;
-        out.note(format_args!("removed {thread}"));
+        desk.delete_thread(&ThreadId::from(thread.as_str())).await?;
+        out.print_note(format_args!("removed {thread}"));
     }
     if !out.is_text() {
         out.json_list(threads);
@@ -116,58 +120,63 @@ async fn remove(desk: &Desk, threads: &[String], yes: bool, out: &Out) -> Result
     Ok(0)
 }
 
-/// Shows the state of a thread.
-pub(crate) async fn state(asked: &State, global: &Global, out: &Out) -> Result<u8, Failure> {
-    let setup = Setup::load(global)?;
-    let known = known(&setup, setup.look().await?, &asked.thread).await?;
+/// Prints the state of a thread.
+pub(crate) async fn state(asked: &StateArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    let setup = CliConfig::load(global)?;
+    let known = open_thread(&setup, setup.open_stores_read_only().await?, &asked.thread).await?;
     let state = match &asked.at {
-        None => known.served.state(&known.record.thread).await?,
+        None => known.graph.state(&known.record.thread).await?,
         Some(at) => state_at(&known, at).await?,
     };
     match out.is_text() {
-        true => out.result(pretty(&state.values)),
+        true => out.print_result(pretty(&state.values)),
         false => out.json(&state),
     }
-    out.note(format_args!("step {} · due: {} · {}", state.step, due(&state), moment(&state.created_at)));
+    out.print_note(format_args!(
+        "step {} · due: {} · {}",
+        state.step,
+        next_nodes(&state),
+        format_timestamp(&state.created_at)
+    ));
     Ok(0)
 }
 
-/// A state by its checkpoint or by the number of its superstep; the newest where there are several.
-async fn state_at(known: &Known, at: &str) -> Result<Shown, Failure> {
+/// Returns the state at a checkpoint or superstep number; the newest if there are several.
+async fn state_at(known: &ThreadHandle, at: &str) -> Result<ThreadState, CliError> {
     let query = HistoryQuery { step: at.parse().ok(), ..HistoryQuery::default() };
-    let states = known.served.history(&known.record.thread, &query).await?;
-    let is_meant = |state: &Shown| query.step.is_some() || state.checkpoint_id.to_string() == at;
+    let states = known.graph.history(&known.record.thread, &query).await?;
+    let is_meant = |state: &ThreadState| query.step.is_some() || state.checkpoint_id.to_string() == at;
     states.into_iter().find(is_meant).ok_or_else(|| {
         let thread = &known.record.thread;
-        Failure::new(Code::NotFound, format!("thread `{thread}` has no checkpoint `{at}`"))
-            .help(format!("superstep history {}", quoted(thread.as_str())))
+        CliError::new(ErrorCode::NotFound, format!("thread `{thread}` has no checkpoint `{at}`"))
+            .help(format!("superstep history {}", shell_quote(thread.as_str())))
     })
 }
 
-/// Shows every checkpoint of a thread.
-pub(crate) async fn history(asked: &History, global: &Global, out: &Out) -> Result<u8, Failure> {
-    let setup = Setup::load(global)?;
-    let known = known(&setup, setup.look().await?, &asked.thread).await?;
+/// Prints the checkpoints of a thread.
+pub(crate) async fn history(asked: &HistoryArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    let setup = CliConfig::load(global)?;
+    let known = open_thread(&setup, setup.open_stores_read_only().await?, &asked.thread).await?;
     let query = HistoryQuery { limit: Some(asked.limit.unwrap_or(50)), ..HistoryQuery::default() };
-    let states = known.served.history(&known.record.thread, &query).await?;
+    let states = known.graph.history(&known.record.thread, &query).await?;
     if !out.is_text() {
         out.json_list(&states);
         return Ok(0);
     }
     for (at, state) in states.iter().enumerate() {
-        // The history is the newest first, so what a superstep changed is what the older one after it lacks.
+        // The history is the newest first, so each state is compared with the next, older one.
         let changed = changed(state, states.get(at + 1));
-        let line = format!("{:>4}  {}  {}", state.step, state.checkpoint_id, moment(&state.created_at));
-        out.result(format_args!("{line}  {}", toned(Tone::Faint, &format!("due: {}", due(state)))));
+        let line = format!("{:>4}  {}  {}", state.step, state.checkpoint_id, format_timestamp(&state.created_at));
+        out.print_result(format_args!("{line}  {}", styled(TextStyle::Faint, &format!("due: {}", next_nodes(state)))));
         if !changed.is_empty() {
-            out.result(format_args!("      {}", cut(&changed, width().saturating_sub(8))));
+            out.print_result(format_args!("      {}", truncate(&changed, width().saturating_sub(8))));
         }
     }
     Ok(0)
 }
 
-/// The fields that differ from the state before, with their values.
-fn changed(state: &Shown, before: Option<&Shown>) -> String {
+/// Lists the fields that differ from the earlier state, with their values.
+fn changed(state: &ThreadState, before: Option<&ThreadState>) -> String {
     let (Some(now), empty) = (state.values.as_object(), Value::Null) else { return String::new() };
     let earlier = before.map_or(&empty, |before| &before.values);
     let fields = now.iter().filter(|(name, value)| earlier.get(name.as_str()) != Some(value) && !value.is_null());

@@ -1,8 +1,8 @@
-//! Folds the updates of one superstep into the state.
+//! Applies the updates of one superstep to the state.
 //!
-//! Pure: the same state and the same updates give the same result in any order of arrival. All or
-//! nothing: when one fold is refused, the others are taken back. Does not decide who runs next (see
-//! `advance`) and never sees a clock.
+//! Pure: the same state and the same updates give the same result in any order of arrival. All or nothing: if a
+//! write is rejected, the others are undone. Scheduling is not part of this file (see `advance`), and no clock is
+//! read.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,74 +10,77 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::change::Change;
-use crate::datum::Datum;
-use crate::error::{Code, Error, Problem, Result, panic_text};
-use crate::fault::Fault;
-use crate::field::{AnyState, Field, Undo};
+use crate::error::{Diagnostic, Error, ErrorCode, Result, panic_message};
+use crate::field::{AnyState, Field, UndoFn};
 use crate::id::FieldId;
 use crate::schema::{Schema, TypeChecks};
-use crate::update::{How, Update, Write};
+use crate::update::{Update, Write, WriteMode};
+use crate::validation_error::ValidationError;
+use crate::value::AnyValue;
 
-mod conflict;
 mod field_set;
+mod write_conflict;
 
 pub use field_set::FieldSet;
 
-/// The update of one task, with the name errors should say.
+/// The update of one task, with the node name for error messages.
 #[derive(Debug, Clone)]
 pub struct TaskUpdate {
-    /// The node, or `input`.
+    /// Name of the node, or `input`.
     pub node: Arc<str>,
-    /// What it wrote.
+    /// Values that the node wrote.
     pub update: Update,
 }
 
-/// How a fold treats what it may refuse or let pass.
+/// Options of `apply`: which writes are rejected, and whether the result can be undone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FoldRules {
-    /// A second value for a `set_once` field is an error, not a warning.
+pub struct ApplyOptions {
+    /// True if a second value for a `set_once` field is an error; otherwise the second value is ignored with a
+    /// warning.
     pub strict_set_once: bool,
-    /// Everything can be taken back afterwards, at the cost of remembering it.
-    pub keep_undo: bool,
-    /// A value that breaks the bounds or the type of its field is the mistake of whoever gave it from outside, refused
-    /// in these words with every place; `None` where it is the mistake of a node.
-    pub from_outside: Option<&'static str>,
+    /// True if the caller can undo all writes afterwards, at the cost of an undo log.
+    pub undoable: bool,
+    /// Set if the values come from outside the graph. A value that breaks the bounds or the type of its field is
+    /// then the caller's error: the message is this text, and the error lists every location. `None` if the values
+    /// come from a node.
+    pub external_source: Option<&'static str>,
 }
 
-/// What a fold did.
+/// Result of applying updates.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Applied {
-    /// One change for each field that is not as it was, in the order of fields.
+    /// One change for each changed field, in the order of fields.
     pub changes: SmallVec<[(FieldId, Change); 2]>,
-    /// What was let pass but should be known; with the field where that is set once and its later value was ignored.
+    /// Warnings about tolerated writes; with the field if the field is `set_once` and a later value was ignored.
     pub warnings: Vec<(Option<FieldId>, String)>,
 }
 
-/// Folds updates into a state, in the order given, and says what changed.
+/// Applies updates to a state, in the order given, and returns the changes.
 ///
-/// `written` remembers which fields were ever written on the thread. The state is changed in place when
-/// nobody else holds it, and copied first otherwise, so a holder of the old one never sees a change.
+/// `written` records which fields were ever written on the thread. The state is changed in place if it has no other
+/// owner, and copied first otherwise, so other owners never see a change.
 ///
 /// # Errors
-/// Names field, node and values. The state is then as it was.
+/// Returns an error that names the field, the node and the values if a write is rejected. The state is then
+/// unchanged.
 pub fn apply(
     schema: &Schema,
     state: &mut Arc<AnyState>,
     written: &mut FieldSet,
     updates: impl IntoIterator<Item = TaskUpdate>,
-    rules: FoldRules,
+    rules: ApplyOptions,
 ) -> Result<Applied> {
     apply_with_undo(schema, state, written, updates, rules).map(|(applied, _)| applied)
 }
 
-/// As [`apply`]; with `rules.keep_undo` the whole fold can be taken back.
+/// Same as [`apply`]; with `rules.keep_undo` all writes can be undone.
 pub(crate) fn apply_with_undo(
     schema: &Schema,
     state: &mut Arc<AnyState>,
     written: &mut FieldSet,
     updates: impl IntoIterator<Item = TaskUpdate>,
-    rules: FoldRules,
-) -> Result<(Applied, TakeBack)> {
+    rules: ApplyOptions,
+) -> Result<(Applied, UndoLog)> {
     let mut updates = updates.into_iter();
     let Some(first) = updates.next() else { return Ok(Default::default()) };
     let mut nodes: SmallVec<[Arc<str>; 1]> = SmallVec::new();
@@ -85,155 +88,169 @@ pub(crate) fn apply_with_undo(
     if second.is_none() && has_no_conflict(schema, first.update.writes(), rules) {
         nodes.push(first.node);
         let writes = first.update.into_iter().map(|write| TaskWrite { task: 0, write });
-        return Fold::new(schema, written, rules, &nodes).all(state, writes, None);
+        return Applier::new(schema, written, rules, &nodes).apply_all(state, writes, None);
     }
     let mut writes: SmallVec<[TaskWrite; 4]> = SmallVec::new();
     for (task, TaskUpdate { node, update }) in [first].into_iter().chain(second).chain(updates).enumerate() {
         nodes.push(node);
         writes.extend(update.into_iter().map(|write| TaskWrite { task, write }));
     }
-    conflict::settle(schema, &nodes, &mut writes)?;
-    let risky = risky_fields(schema, &writes, rules);
-    // Fields are independent, so what can fail goes first: then there is little to take back.
+    write_conflict::resolve_conflicts(schema, &nodes, &mut writes)?;
+    let risky = fallible_fields(schema, &writes, rules);
+    // Fields are independent, so fallible writes go first: then there is little to undo.
     writes.sort_by_key(|write| (!risky.contains(write.write.field), write.write.field));
     let last_risky = writes.iter().rposition(|write| risky.contains(write.write.field));
-    Fold::new(schema, written, rules, &nodes).all(state, writes.into_iter(), last_risky)
+    Applier::new(schema, written, rules, &nodes).apply_all(state, writes.into_iter(), last_risky)
 }
 
-/// Whether writes of one task can be folded one after the other with nothing to take back when one is refused: each
-/// has a field of its own, and only the first can fail.
-fn has_no_conflict(schema: &Schema, writes: &[Write], rules: FoldRules) -> bool {
+/// Returns true if the writes of one task can be applied in sequence without an undo log: each write has its own
+/// field, and only the first can fail.
+fn has_no_conflict(schema: &Schema, writes: &[Write], rules: ApplyOptions) -> bool {
     let is_repeated = |index: usize| writes[..index].iter().any(|earlier| earlier.field == writes[index].field);
-    writes.len() <= 8 && (1..writes.len()).all(|index| !is_repeated(index) && !is_risky(schema, &writes[index], rules))
+    writes.len() <= 8
+        && (1..writes.len()).all(|index| !is_repeated(index) && !is_fallible(schema, &writes[index], rules))
 }
 
-/// The fields one of whose writes may be refused: by the reducer, by `set_once`, or because it must be read first.
-fn risky_fields(schema: &Schema, writes: &[TaskWrite], rules: FoldRules) -> FieldSet {
+/// Returns the fields with a write that may be rejected: by the reducer, by `set_once`, or because the value must
+/// be parsed first.
+fn fallible_fields(schema: &Schema, writes: &[TaskWrite], rules: ApplyOptions) -> FieldSet {
     let writes = writes.iter().map(|write| &write.write);
-    writes.filter(|write| is_risky(schema, write, rules)).map(|write| write.field).collect()
+    writes.filter(|write| is_fallible(schema, write, rules)).map(|write| write.field).collect()
 }
 
-fn is_risky(schema: &Schema, write: &Write, rules: FoldRules) -> bool {
+fn is_fallible(schema: &Schema, write: &Write, rules: ApplyOptions) -> bool {
     let field = schema.field(write.field);
-    let may_be_refused = field.fallible || field.has_checks() || field.checked;
-    may_be_refused || (rules.strict_set_once && field.flags.set_once) || !field.ops.fits(write.how, &write.value)
+    let may_be_refused = field.is_fallible || field.has_checks() || field.is_type_checked;
+    may_be_refused
+        || (rules.strict_set_once && field.flags.set_once)
+        || !field.ops.is_native_type(write.mode, &write.value)
 }
 
-/// What takes a fold back.
+/// Undo log of applied updates.
 #[derive(Default)]
-pub(crate) struct TakeBack {
-    undo: Vec<Undo>,
-    marked: SmallVec<[FieldId; 4]>,
+pub(crate) struct UndoLog {
+    undo: Vec<UndoFn>,
+    first_written: SmallVec<[FieldId; 4]>,
 }
 
-impl TakeBack {
+impl UndoLog {
     pub(crate) fn run(self, state: &mut AnyState, written: &mut FieldSet) {
         for undo in self.undo.into_iter().rev() {
             undo(state);
         }
-        for id in self.marked {
+        for id in self.first_written {
             written.remove(id);
         }
     }
 }
 
 pub(crate) struct TaskWrite {
-    /// Which of the tasks that are folded together.
+    /// Index of the task among the tasks that are applied together.
     pub(crate) task: usize,
     pub(crate) write: Write,
 }
 
-struct Fold<'a> {
+struct Applier<'a> {
     schema: &'a Schema,
     written: &'a mut FieldSet,
-    rules: FoldRules,
+    rules: ApplyOptions,
     nodes: &'a [Arc<str>],
     applied: Applied,
-    back: TakeBack,
-    /// What is wrong with values from outside: told at once, when everything that may be refused was looked at.
-    refused: Vec<(Code, Problem)>,
+    undo: UndoLog,
+    /// Errors in external values; reported together after all fallible writes were checked.
+    errors: Vec<(ErrorCode, Diagnostic)>,
 }
 
-impl<'a> Fold<'a> {
-    fn new(schema: &'a Schema, written: &'a mut FieldSet, rules: FoldRules, nodes: &'a [Arc<str>]) -> Self {
-        let (applied, back, refused) = Default::default();
-        Self { schema, written, rules, nodes, applied, back, refused }
+impl<'a> Applier<'a> {
+    fn new(schema: &'a Schema, written: &'a mut FieldSet, rules: ApplyOptions, nodes: &'a [Arc<str>]) -> Self {
+        let (applied, undo, errors) = Default::default();
+        Self { schema, written, rules, nodes, applied, undo, errors }
     }
 
-    /// Folds in this order; what comes before the last write that may be refused can be taken back.
-    fn all(
+    /// Applies the writes in this order; every write before the last fallible one can be undone.
+    fn apply_all(
         mut self,
         state: &mut Arc<AnyState>,
         writes: impl Iterator<Item = TaskWrite>,
         last_risky: Option<usize>,
-    ) -> Result<(Applied, TakeBack)> {
+    ) -> Result<(Applied, UndoLog)> {
         if Arc::get_mut(state).is_none() {
             *state = self.schema.ops.copy(&**state);
         }
         let target = Arc::get_mut(state).expect("a copied state has one owner");
         for (index, write) in writes.enumerate() {
             let may_fail_later = last_risky.is_some_and(|last| index < last);
-            // What was refused from outside is told after the last of them: everything until then is taken back.
-            let undoable = self.rules.keep_undo || may_fail_later || !self.refused.is_empty();
-            let mut folded = self.one(target, write, undoable);
-            if folded.is_ok() && !may_fail_later && !self.refused.is_empty() {
-                folded = Err(self.refused_from_outside());
+            // Rejected external values are reported after the last fallible write: all writes until then are
+            // undone.
+            let undoable = self.rules.undoable || may_fail_later || !self.errors.is_empty();
+            let mut folded = self.apply_write(target, write, undoable);
+            if folded.is_ok() && !may_fail_later && !self.errors.is_empty() {
+                folded = Err(self.external_validation_error());
             }
             if let Err(error) = folded {
-                self.back.run(target, self.written);
+                self.undo.run(target, self.written);
                 return Err(error);
             }
         }
         if !self.applied.changes.is_sorted_by_key(|(field, _)| *field) {
             self.applied.changes.sort_by_key(|(field, _)| *field);
         }
-        Ok((self.applied, self.back))
+        Ok((self.applied, self.undo))
     }
 
-    fn one(&mut self, state: &mut AnyState, TaskWrite { task, write }: TaskWrite, undoable: bool) -> Result<()> {
+    fn apply_write(
+        &mut self,
+        state: &mut AnyState,
+        TaskWrite { task, write }: TaskWrite,
+        undoable: bool,
+    ) -> Result<()> {
         let node = &self.nodes[task];
         let (id, field) = (write.field, self.schema.field(write.field));
         if field.flags.set_once && self.written.contains(id) {
-            return self.set_again(state, node, &write);
+            return self.check_set_once(state, node, &write);
         }
-        let undoable = undoable || field.has_checks() || field.checked;
-        // Kept for a refusal only. Sums and edits of messages name their values themselves, and are better moved.
+        let undoable = undoable || field.has_checks() || field.is_type_checked;
+        // Cloned only for an error message. Sums and message updates name their values in their own errors, so a
+        // move is cheaper.
         let is_named = match field.reducer.as_deref() {
-            Some("add") => matches!(write.value, Datum::Live(_)),
+            Some("add") => matches!(write.value, AnyValue::Native(_)),
             reducer => reducer == Some("add_messages"),
         };
-        let is_shown = field.fallible && !is_named;
+        let is_shown = field.is_fallible && !is_named;
         let shown = is_shown.then(|| write.value.clone());
-        let back = &mut self.back.undo;
-        let folding = AssertUnwindSafe(|| match write.how {
-            How::Reduce if undoable => field.ops.reduce_with_undo(state, write.value, back),
-            How::Reduce => field.ops.reduce(state, write.value),
-            How::Overwrite => {
+        let back = &mut self.undo.undo;
+        let folding = AssertUnwindSafe(|| match write.mode {
+            WriteMode::Reduce if undoable => field.ops.reduce_with_undo(state, write.value, back),
+            WriteMode::Reduce => field.ops.reduce(state, write.value),
+            WriteMode::Overwrite => {
                 if undoable {
-                    back.push(old_value(field, state));
+                    back.push(undo_to_current(field, state));
                 }
                 field.ops.overwrite(state, write.value)
             }
         });
-        // A reducer is a user's code: its panic fails the superstep, never the program.
-        let folded = catch_unwind(folding)
-            .unwrap_or_else(|panic| Err(Fault::new(format!("the reducer panicked: {}", panic_text(&*panic)))));
+        // A reducer is user code: its panic fails the superstep, never the process.
+        let folded = catch_unwind(folding).unwrap_or_else(|panic| {
+            Err(ValidationError::new(format!("the reducer panicked: {}", panic_message(&*panic))))
+        });
         let change = match folded {
             Ok(change) => change,
-            Err(fault) => return Err(self.refusal(id, node, with_values(field, state, shown.as_ref(), fault))),
+            Err(fault) => {
+                return Err(self.write_error(id, node, with_values_in_message(field, state, shown.as_ref(), fault)));
+            }
         };
-        field.check(state).or_else(|fault| self.refuse_value(id, node, fault))?;
+        field.check(state).or_else(|fault| self.reject_value(id, node, fault))?;
         self.check_type(state, id, node)?;
-        // Nothing is no value: what is set once may still be set.
-        let is_write = !field.flags.set_once || !field.ops.is_absent(state);
+        // An absent value does not count as written: a `set_once` field can still be set.
+        let is_write = !field.flags.set_once || !field.ops.is_null(state);
         if is_write && self.written.insert(id) {
-            self.back.marked.push(id);
+            self.undo.first_written.push(id);
         }
-        self.note(id, change);
+        self.record_change(id, change);
         Ok(())
     }
 
-    fn note(&mut self, id: FieldId, change: Change) {
+    fn record_change(&mut self, id: FieldId, change: Change) {
         if change.is_unchanged() {
             return;
         }
@@ -243,7 +260,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    fn set_again(&mut self, state: &AnyState, node: &Arc<str>, write: &Write) -> Result<()> {
+    fn check_set_once(&mut self, state: &AnyState, node: &Arc<str>, write: &Write) -> Result<()> {
         let field = self.schema.field(write.field);
         let same = matches!((field.ops.to_json(state), write.value.to_json()), (Ok(old), Ok(new)) if old == new);
         if same {
@@ -251,9 +268,9 @@ impl<'a> Fold<'a> {
         }
         let message = format!("field `{}` is set once and has a value already", field.name);
         if self.rules.strict_set_once {
-            return Err(Error::new(Code::SetOnceViolation, message)
-                .help("leave the field out, start a new thread, or drop `set_once`")
-                .at_node(&**node));
+            return Err(Error::new(ErrorCode::SetOnceViolation, message)
+                .with_help("leave the field out, start a new thread, or drop `set_once`")
+                .with_node(&**node));
         }
         let message = format!("{message}: the value from `{node}` was ignored");
         self.applied.warnings.push((Some(write.field), message));
@@ -262,12 +279,12 @@ impl<'a> Fold<'a> {
 
     fn check_type(&mut self, state: &AnyState, id: FieldId, node: &Arc<str>) -> Result<()> {
         let field = self.schema.field(id);
-        if !field.checked {
+        if !field.is_type_checked {
             return Ok(());
         }
         let faults = field.ops.check_type(state);
         match (faults.into_iter().next(), self.schema.types) {
-            (Some(fault), TypeChecks::Enforce) => self.refuse_value(id, node, fault.of(Code::TypeMismatch)),
+            (Some(fault), TypeChecks::Enforce) => self.reject_value(id, node, fault.with_code(ErrorCode::TypeMismatch)),
             (Some(fault), _) => {
                 self.applied.warnings.push((None, format!("field `{}` from `{node}`: {fault}", field.name)));
                 Ok(())
@@ -276,52 +293,59 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// A value that its field does not take: a node fails at once, somebody outside is told everything.
-    fn refuse_value(&mut self, id: FieldId, node: &Arc<str>, fault: Fault) -> Result<()> {
-        if self.rules.from_outside.is_none() {
-            return Err(self.refusal(id, node, fault));
+    /// Rejects a value that its field does not accept: a node's value fails at once, an external value is added to
+    /// the list.
+    fn reject_value(&mut self, id: FieldId, node: &Arc<str>, fault: ValidationError) -> Result<()> {
+        if self.rules.external_source.is_none() {
+            return Err(self.write_error(id, node, fault));
         }
-        let code = fault.code.unwrap_or(Code::InputInvalid);
-        let mut problem = Problem::from(fault);
+        let code = fault.code.unwrap_or(ErrorCode::InputInvalid);
+        let mut problem = Diagnostic::from(fault);
         problem.pointer = format!("/{}{}", self.schema.field(id).name, problem.pointer);
-        self.refused.push((code, problem));
+        self.errors.push((code, problem));
         Ok(())
     }
 
-    fn refused_from_outside(&mut self) -> Error {
-        let (codes, problems): (Vec<_>, Vec<_>) = std::mem::take(&mut self.refused).into_iter().unzip();
-        let is_type = codes.iter().all(|code| *code == Code::TypeMismatch);
-        let code = if is_type { Code::TypeMismatch } else { Code::InputInvalid };
-        Error::listing(code, self.rules.from_outside.unwrap_or_default(), problems)
+    fn external_validation_error(&mut self) -> Error {
+        let (codes, problems): (Vec<_>, Vec<_>) = std::mem::take(&mut self.errors).into_iter().unzip();
+        let is_type = codes.iter().all(|code| *code == ErrorCode::TypeMismatch);
+        let code = if is_type { ErrorCode::TypeMismatch } else { ErrorCode::InputInvalid };
+        Error::with_diagnostics(code, self.rules.external_source.unwrap_or_default(), problems)
     }
 
-    fn refusal(&self, id: FieldId, node: &Arc<str>, fault: Fault) -> Error {
+    fn write_error(&self, id: FieldId, node: &Arc<str>, fault: ValidationError) -> Error {
         let message = format!("field `{}`: {fault}", self.schema.field(id).name);
-        let error = Error::new(fault.code.unwrap_or(Code::ReducerFailed), message).at_node(&**node);
-        match fault.help {
-            Some(help) => error.help(help),
+        let error = Error::new(fault.code.unwrap_or(ErrorCode::ReducerFailed), message).with_node(&**node);
+        match fault.with_help {
+            Some(help) => error.with_help(help),
             None => error,
         }
     }
 }
 
-/// Puts the value a field has now back. A reducer knows a shorter way, from its own folds only.
-fn old_value(field: &Field, state: &AnyState) -> Undo {
-    let (ops, before) = (field.ops.clone(), field.ops.part(state, &Change::Set));
-    Box::new(move |state| ops.restore(state, &Change::Set, before).expect("a value fits the field it is from"))
+/// Returns an undo step that restores the full current value. A reducer has a cheaper undo, but only for its own
+/// writes.
+fn undo_to_current(field: &Field, state: &AnyState) -> UndoFn {
+    let (ops, before) = (field.ops.clone(), field.ops.delta(state, &Change::Set));
+    Box::new(move |state| ops.apply_delta(state, &Change::Set, before).expect("a value fits the field it is from"))
 }
 
-/// Says which values a reducer refused, as a custom one need not.
-fn with_values(field: &Field, state: &AnyState, update: Option<&Datum>, mut fault: Fault) -> Fault {
+/// Adds the current value and the update to the message, because a custom reducer may not name them.
+fn with_values_in_message(
+    field: &Field,
+    state: &AnyState,
+    update: Option<&AnyValue>,
+    mut fault: ValidationError,
+) -> ValidationError {
     if let (Some(update), Ok(current)) = (update, field.ops.to_json(state)) {
-        let current = shorten(&Datum::json(current));
-        fault.message = format!("{} (it has {current}, the update is {})", fault.message, shorten(update));
+        let current = truncate_for_message(&AnyValue::json(current));
+        fault.message = format!("{} (it has {current}, the update is {})", fault.message, truncate_for_message(update));
     }
     fault
 }
 
-/// A value as a message shows it.
-fn shorten(value: &Datum) -> String {
+/// Formats a value for a message, truncated to 60 characters.
+fn truncate_for_message(value: &AnyValue) -> String {
     let text = format!("{value:?}");
     if text.chars().count() <= 60 { text } else { text.chars().take(60).chain(['…']).collect() }
 }

@@ -1,11 +1,11 @@
-//! What a fold did to one field: one record that storage writes, streams send and the studio draws.
+//! The change of one field by a reducer: one value that checkpointers store, streams send and the studio displays.
 //!
-//! Holds no values. The piece of the field a change speaks of is read from the state after the fold
-//! (see [`crate::field::FieldOps::part`]).
+//! Holds no values. The delta of the field is read from the state after the change (see
+//! [`crate::field::FieldOps::delta`]).
 
 use serde::{Deserialize, Serialize};
 
-/// What a fold did to one field.
+/// The change of one field.
 ///
 /// ```
 /// use superstep_core::change::Change;
@@ -14,51 +14,51 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Change {
-    /// The value is as it was.
+    /// The value is unchanged.
     Unchanged,
-    /// The whole value is new.
+    /// The full value is replaced.
     Set,
-    /// Items were added at the end; `from` is the length before.
+    /// Items were appended; `from` is the previous length.
     Appended {
-        /// The length of the list before the fold.
+        /// Length of the list before the change.
         from: usize,
     },
-    /// Edits of a list, ascending and disjoint, in coordinates of the list as it becomes when they are
-    /// applied in order.
+    /// Splices of a list, ascending and disjoint, in coordinates of the list as it becomes when they are applied in
+    /// order.
     Spliced {
-        /// The edits, in ascending order of their place.
+        /// The splices, in ascending order of position.
         edits: Vec<Splice>,
     },
     /// Keys of a map that were set and removed.
     Merged {
-        /// Keys whose value is new.
+        /// Keys with a new value.
         set: Vec<String>,
-        /// Keys that are gone.
+        /// Removed keys.
         removed: Vec<String>,
     },
 }
 
-/// One edit of a list: at `at`, `removed` old items went and `inserted` new ones came.
+/// One splice of a list: at `at`, `removed` old items are replaced by `inserted` new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Splice {
-    /// The place, in the list as it is once the edits before this one are applied.
+    /// Position in the list after the preceding splices are applied.
     pub at: usize,
-    /// How many old items went.
+    /// Number of removed items.
     pub removed: usize,
-    /// How many new items came.
+    /// Number of inserted items.
     pub inserted: usize,
 }
 
 impl Change {
-    /// True when the value is as it was.
+    /// Returns true if the value is unchanged.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         matches!(self, Self::Unchanged)
     }
 
-    /// The one change that says the same as `self` followed by `next`, both on one field.
+    /// Combines `self` and the following change `next` of the same field into one equivalent change.
     ///
-    /// Falls back to [`Change::Set`] where the two do not combine into something smaller.
+    /// Returns [`Change::Set`] if the two cannot be combined into a smaller change.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
         match (self, next) {

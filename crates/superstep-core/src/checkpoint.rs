@@ -1,7 +1,7 @@
-//! The persisted form: what a thread's history is made of.
+//! The persisted form of the history of a thread.
 //!
-//! Names instead of dense numbers, plain data instead of types, a format version in every checkpoint.
-//! Only this module says what is stored; how it is stored is the adapters' business.
+//! Uses names instead of dense ids, plain data instead of types, and a format version in every checkpoint. This
+//! module defines the stored data; adapters decide how to store it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,119 +11,123 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::change::Change;
-use crate::command::{Go, Hop, Outward, Scope, Send};
-use crate::datum::Datum;
-use crate::error::{Code, Error, Place};
+use crate::command::{CommandScope, Goto, GotoTarget, ParentCommand, SendTo};
+use crate::error::{Error, ErrorCode, ErrorLocation};
 use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
+use crate::value::AnyValue;
 
-mod pieces;
-mod thread_copy;
+mod stored_columns;
+mod thread_export;
 mod thread_file;
 
-pub use pieces::{Ahead, Mark, Origin};
-pub use thread_copy::{CopiedCheckpoint, ThreadCopy};
-pub use thread_file::{FILE_VERSION, LONGEST_LINE, ThreadReader, ThreadWriter, json_depth};
+pub use stored_columns::{CheckpointHeader, RunInfo, StoredSchedule};
+pub use thread_export::{ExportedCheckpoint, ThreadExport};
+pub use thread_file::{FILE_VERSION, MAX_LINE_BYTES, ThreadFileReader, ThreadFileWriter, json_depth};
 
-/// The version of the persisted form. A number is never reused.
+/// Version of the persisted form. A number is never reused.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// The path of a graph inside graphs; empty for the outermost.
+/// The path of a subgraph in a thread (`checkpoint_ns`); empty for the root graph.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Namespace(Arc<str>);
+pub struct CheckpointNamespace(Arc<str>);
 
-impl Namespace {
-    /// The outermost graph.
+impl CheckpointNamespace {
+    /// Returns the namespace of the root graph.
     #[must_use]
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// The graph that runs as `segment` inside this one.
+    /// Returns the namespace of the subgraph that runs as `segment` in this graph.
     #[must_use]
     pub fn child(&self, segment: &str) -> Self {
         if self.0.is_empty() { Self(segment.into()) } else { Self(format!("{}|{segment}", self.0).into()) }
     }
 
-    /// The path as text: segments joined by `|`.
+    /// Returns the path as text: segments joined by `|`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// True for the outermost graph.
+    /// Returns true for the root graph.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl From<&str> for Namespace {
+impl From<&str> for CheckpointNamespace {
     fn from(path: &str) -> Self {
         Self(path.into())
     }
 }
 
-/// What made a checkpoint.
+/// The cause of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Source {
+pub enum CheckpointSource {
     /// An input.
     Input,
     /// A superstep.
     Loop,
-    /// A question to a person.
+    /// An interrupt.
     Interrupt,
-    /// A change from outside.
+    /// A state update from outside the graph.
     Update,
-    /// A new line of history.
+    /// A fork of the history.
     Fork,
 }
 
 /// One saved state of a thread, without its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// The version of this form.
+    /// Format version of this checkpoint.
     pub format: u32,
-    /// The id.
+    /// Id of the checkpoint.
     pub id: CheckpointId,
-    /// The checkpoint it follows.
+    /// The preceding checkpoint.
     pub parent: Option<CheckpointId>,
-    /// The thread.
+    /// Id of the thread.
     pub thread: ThreadId,
-    /// The path of the graph.
-    pub namespace: Namespace,
-    /// 0 is the input; *n* follows the *n*-th superstep.
+    /// Namespace of the graph.
+    pub namespace: CheckpointNamespace,
+    /// Step number: 0 is the input; *n* follows the *n*-th superstep.
     pub step: i64,
-    /// What made it.
-    pub source: Source,
-    /// The run that made it.
+    /// Cause of the checkpoint.
+    pub source: CheckpointSource,
+    /// The run that created the checkpoint.
     pub run: RunId,
-    /// When, in microseconds since 1970.
+    /// Creation time, in microseconds since 1970.
     pub time: i64,
-    /// The name of the graph.
+    /// Name of the graph.
     pub graph: Arc<str>,
-    /// The version of the state's shape.
+    /// Version of the state schema.
     pub schema_version: u32,
     /// The tasks of the next superstep, in order.
-    pub due: Vec<StoredDue>,
+    #[serde(rename = "due")]
+    pub next_tasks: Vec<StoredTask>,
     /// Joins that some but not all sources have reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<StoredJoin>,
-    /// Nodes that wait until nothing else is due.
+    /// Deferred nodes that wait until no other task is scheduled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<Arc<str>>,
     /// Fields that were written on this thread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub written: Vec<Arc<str>>,
-    /// The task of the graph around, for a graph inside another.
+    #[serde(rename = "written")]
+    pub written_fields: Vec<Arc<str>>,
+    /// Task of the parent graph that runs this subgraph; `None` for the root graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outer_task: Option<TaskId>,
-    /// What changed since the input, for the graph around.
+    #[serde(rename = "outer_task")]
+    pub parent_task: Option<TaskId>,
+    /// Changes since the input, for the parent graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since_input: Option<Vec<(Arc<str>, Change)>>,
-    /// What the caller said about the run.
+    #[serde(rename = "since_input")]
+    pub changes_since_input: Option<Vec<(Arc<str>, Change)>>,
+    /// Metadata that the caller set for the run.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub metadata: Arc<BTreeMap<String, Value>>,
 }
@@ -132,68 +136,71 @@ fn is_empty(map: &Arc<BTreeMap<String, Value>>) -> bool {
     map.is_empty()
 }
 
-/// A task that is due.
+/// A scheduled task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredDue {
-    /// The node.
+pub struct StoredTask {
+    /// Name of the node.
     pub node: Arc<str>,
-    /// Why it is due.
-    pub why: StoredWhy,
-    /// What it is given in place of the state.
+    /// Reason why the task is scheduled.
+    #[serde(rename = "why")]
+    pub trigger: StoredTrigger,
+    /// Input of the task in place of the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<StoredSend>,
-    /// The checkpoint and step it became due at, when that is an earlier one: its id is made of them.
+    /// Checkpoint and step at which the task was scheduled, if that is an earlier checkpoint; the task id is
+    /// derived from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<(CheckpointId, i64)>,
+    #[serde(rename = "since")]
+    pub scheduled_at: Option<(CheckpointId, i64)>,
 }
 
-/// Why a task is due.
+/// The reason why a task is scheduled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredWhy {
-    /// The kind of reason.
-    pub kind: WhyKind,
-    /// The node that led here, where it is one.
+pub struct StoredTrigger {
+    /// Kind of the trigger.
+    pub kind: TriggerKind,
+    /// Name of the node that routed to the task, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Arc<str>>,
 }
 
-/// The kinds of reason why a task is due.
+/// The kinds of reason why a task is scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum WhyKind {
+pub enum TriggerKind {
     /// An edge.
     Edge,
     /// A conditional edge.
     Route,
-    /// All sources of a join have finished.
+    /// A join: all its sources have finished.
     Join,
-    /// A command.
+    /// The goto of a command.
     Goto,
-    /// A task with its own input.
+    /// A send: a task with its own input.
     Send,
-    /// Nothing else was due.
+    /// A deferred node is released because no other task is scheduled.
     Deferred,
-    /// Somebody outside said so.
+    /// A state update from outside the graph.
     Update,
 }
 
-/// The input of a task of its own.
+/// The input of a task that was created by a send.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredSend {
-    /// Its place among the sends of its superstep.
+    /// Position among the sends of its superstep.
     pub index: u32,
-    /// The input.
-    pub payload: Datum,
-    /// How long it may take.
+    /// Input of the task.
+    pub payload: AnyValue,
+    /// Timeout of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
 }
 
-/// How far a join is.
+/// Progress of a join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredJoin {
-    /// The node that waits.
+    /// Name of the target node.
     pub target: Arc<str>,
     /// All sources.
     pub sources: Vec<Arc<str>>,
@@ -204,128 +211,135 @@ pub struct StoredJoin {
 /// One changed field of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FieldChange {
-    /// The field.
+    /// Name of the field.
     pub field: Arc<str>,
-    /// What happened to it.
+    /// The change.
     pub change: Change,
-    /// The piece of its value the change speaks of.
-    pub part: Datum,
+    /// Delta: the part of the value that the change covers.
+    #[serde(rename = "part")]
+    pub delta: AnyValue,
 }
 
-/// What is known of a task of a checkpoint's next superstep before that superstep is whole.
+/// A stored fact about a task of the superstep after a checkpoint, saved before that superstep is complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pending {
-    /// The checkpoint whose next superstep the task belongs to.
+pub struct PendingEntry {
+    /// The checkpoint that scheduled the task.
     pub checkpoint: CheckpointId,
-    /// The task.
+    /// Id of the task.
     pub task: TaskId,
-    /// Its node.
+    /// Name of its node.
     pub node: Arc<str>,
-    /// What is known.
-    pub entry: Entry,
+    /// The stored fact.
+    pub entry: TaskEntry,
 }
 
-/// One thing known of a task.
+/// The kinds of facts stored about a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Entry {
-    /// It finished.
+pub enum TaskEntry {
+    /// The task finished.
     Done(StoredOutput),
-    /// It was called off because enough others succeeded.
+    /// The task was cancelled because enough others succeeded.
     Skipped,
-    /// It failed.
+    /// The task failed.
     Failed(StoredError),
-    /// It finished, but its update and those of its siblings could not be folded together.
-    Refused(StoredError),
-    /// It asks a person.
-    Question(Question),
-    /// A person answered.
-    Answer(Answer),
-    /// A result recorded inside it, by key.
-    Once {
-        /// The key.
+    /// The task finished, but its update and those of its siblings could not be applied together.
+    #[serde(rename = "refused")]
+    Rejected(StoredError),
+    /// An interrupt of the task.
+    #[serde(rename = "question")]
+    Interrupt(Interrupt),
+    /// A resume value for an interrupt of the task.
+    #[serde(rename = "answer")]
+    Resume(ResumeValue),
+    /// A result recorded inside the task, by key.
+    #[serde(rename = "once")]
+    Recorded {
+        /// Key of the recorded result.
         key: String,
-        /// The result.
-        value: Datum,
+        /// The recorded result.
+        value: AnyValue,
     },
 }
 
-impl Entry {
-    /// What tells entries of one task apart: a second one with the same slot replaces the first.
+impl TaskEntry {
+    /// Returns the key that separates entries of one task: a second entry with the same slot replaces the first.
     #[must_use]
     pub fn slot(&self) -> String {
         match self {
             Self::Done(_) | Self::Skipped | Self::Failed(_) => "end".to_owned(),
-            Self::Refused(_) => "refused".to_owned(),
-            Self::Question(question) => format!("question {}", question.id),
-            Self::Answer(answer) => format!("answer {}", answer.id),
-            Self::Once { key, .. } => format!("once {key}"),
+            Self::Rejected(_) => "refused".to_owned(),
+            Self::Interrupt(question) => format!("question {}", question.id),
+            Self::Resume(answer) => format!("answer {}", answer.id),
+            Self::Recorded { key, .. } => format!("once {key}"),
         }
     }
 }
 
-/// What a task gave.
+/// The output of a task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StoredOutput {
-    /// Its writes, in order.
+    /// Writes of the task, in order.
     pub writes: Vec<StoredWrite>,
-    /// Whether the edges of its node are followed.
+    /// True if the outgoing edges of the node are followed.
     pub follow_edges: bool,
-    /// Where its routes, commands and sends lead.
+    /// Targets of its conditional edges, commands and sends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ways: Vec<StoredDue>,
-    /// What it asks of a graph around its own.
+    #[serde(rename = "ways")]
+    pub targets: Vec<StoredTask>,
+    /// Command for a parent graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outward: Option<StoredOutward>,
-    /// True when it was taken from a cache.
+    #[serde(rename = "outward")]
+    pub parent_command: Option<StoredParentCommand>,
+    /// True if the output was read from a cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
 }
 
-/// A command for a graph around the one a task is in, by names.
+/// A command for a parent graph, with names instead of ids.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredOutward {
-    /// The graph; `None` is the next one out.
+pub struct StoredParentCommand {
+    /// Name of the graph; `None` is the direct parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Arc<str>>,
-    /// The update there.
+    /// Updates for that graph.
     pub updates: Vec<Map<String, Value>>,
-    /// The nodes to go on at there.
+    /// Names of the target nodes in that graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goto: Vec<String>,
-    /// The tasks to start there.
+    /// Sends: tasks to start in that graph, by node name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sends: Vec<(String, StoredSend)>,
 }
 
-impl From<&Outward> for StoredOutward {
-    fn from(outward: &Outward) -> Self {
+impl From<&ParentCommand> for StoredParentCommand {
+    fn from(outward: &ParentCommand) -> Self {
         let (mut goto, mut sends) = (Vec::new(), Vec::new());
-        for hop in outward.goto.hops() {
+        for hop in outward.goto.targets() {
             match hop {
-                Hop::To(endpoint) => goto.push(endpoint.to_string()),
-                Hop::Send(send) => {
+                GotoTarget::To(endpoint) => goto.push(endpoint.to_string()),
+                GotoTarget::Send(send) => {
                     let stored = StoredSend { index: 0, payload: send.payload.clone(), timeout: send.timeout };
                     sends.push((send.node.to_string(), stored));
                 }
             }
         }
         let graph = match &outward.scope {
-            Scope::Named(name) => Some(name.clone()),
-            Scope::Here | Scope::Parent => None,
+            CommandScope::Named(name) => Some(name.clone()),
+            CommandScope::Here | CommandScope::Parent => None,
         };
         Self { graph, updates: outward.updates.clone(), goto, sends }
     }
 }
 
-impl From<StoredOutward> for Outward {
-    fn from(stored: StoredOutward) -> Self {
-        let mut goto = Go::all(stored.goto.iter().map(String::as_str));
+impl From<StoredParentCommand> for ParentCommand {
+    fn from(stored: StoredParentCommand) -> Self {
+        let mut goto = Goto::all(stored.goto.iter().map(String::as_str));
         for (node, StoredSend { payload, timeout, .. }) in stored.sends {
-            goto = goto.and_send(Send { node: node.as_str().into(), payload, timeout });
+            goto = goto.and_send(SendTo { node: node.as_str().into(), payload, timeout });
         }
-        let scope = stored.graph.map_or(Scope::Parent, Scope::Named);
+        let scope = stored.graph.map_or(CommandScope::Parent, CommandScope::Named);
         Self { scope, updates: stored.updates, goto }
     }
 }
@@ -333,62 +347,65 @@ impl From<StoredOutward> for Outward {
 /// One write of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredWrite {
-    /// The field.
+    /// Name of the field.
     pub field: Arc<str>,
-    /// Past the reducer.
+    /// True if the value replaces the field without its reducer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overwrite: bool,
-    /// The value.
-    pub value: Datum,
+    /// The written value.
+    pub value: AnyValue,
 }
 
-/// A question to a person.
+/// An interrupt: a request for a value from outside, such as a human decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Question {
-    /// The id an answer names.
+pub struct Interrupt {
+    /// Id that a resume value refers to.
     pub id: InterruptId,
-    /// The node that asks.
+    /// Name of the node that interrupted.
     pub node: Arc<str>,
-    /// The path of its graph.
-    pub namespace: Namespace,
-    /// What the question is called.
+    /// Namespace of its graph.
+    pub namespace: CheckpointNamespace,
+    /// Name of the interrupt.
     pub name: String,
-    /// What the person is shown.
+    /// Payload shown to the user.
     pub value: Value,
-    /// JSON Schema of the answer.
+    /// JSON Schema of the resume value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<Value>,
-    /// A sentence for the person.
+    #[serde(rename = "schema")]
+    pub resume_schema: Option<Value>,
+    /// Prompt for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
+    #[serde(rename = "text")]
+    pub prompt: Option<String>,
 }
 
-/// An answer to a question.
+/// A resume value for an interrupt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// The question.
+pub struct ResumeValue {
+    /// Id of the interrupt.
     pub id: InterruptId,
-    /// What the person said.
+    /// Value given by the user.
     pub value: Value,
-    /// When, in microseconds since 1970.
+    /// Time of the resume, in microseconds since 1970.
     pub time: i64,
 }
 
-/// An error as it is stored: what a reader can act on, not the live cause.
+/// An error as it is stored: the information a reader can act on, without the live cause.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredError {
-    /// The code.
-    pub code: Code,
-    /// The fact.
+    /// Code of the error.
+    pub code: ErrorCode,
+    /// Message: the fact.
     pub message: String,
-    /// The advice.
+    /// Help text: the advice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// Whether trying again may help.
+    /// True if a retry may help.
     pub retryable: bool,
-    /// Where.
-    pub place: Place,
-    /// The causes, outermost first.
+    /// Location of the error.
+    #[serde(rename = "place")]
+    pub location: ErrorLocation,
+    /// Causes, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
 }
@@ -404,21 +421,21 @@ impl From<&Error> for StoredError {
         Self {
             code: error.code(),
             message: error.message().to_owned(),
-            help: error.advice().map(str::to_owned),
+            help: error.help().map(str::to_owned),
             retryable: error.is_retryable(),
-            place: error.place().clone(),
+            location: error.location().clone(),
             causes,
         }
     }
 }
 
-impl Serialize for Datum {
+impl Serialize for AnyValue {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.to_json().map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Datum {
+impl<'de> Deserialize<'de> for AnyValue {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(Self::json)
     }

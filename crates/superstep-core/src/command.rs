@@ -1,4 +1,4 @@
-//! What may be asked of a run: where to go on, what to send, how to resume.
+//! Commands of a task: the next nodes, sends, and updates, for its own graph or a parent graph.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,28 +7,28 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
-use crate::datum::Datum;
 use crate::graph::Endpoint;
-use crate::state::Draft;
+use crate::state::UncheckedUpdate;
+use crate::value::AnyValue;
 
-/// A task for a node with an input of its own.
+/// A task for a node with its own input.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Send {
-    /// The node.
+pub struct SendTo {
+    /// Target node.
     pub node: Endpoint,
-    /// What the task is given.
-    pub payload: Datum,
-    /// How long it may take, in place of the node's own limit.
+    /// Input of the task.
+    pub payload: AnyValue,
+    /// Timeout of the task, in place of the timeout of the node.
     pub timeout: Option<Duration>,
 }
 
-impl Send {
-    /// A task for `node`, given `payload` in place of the state.
+impl SendTo {
+    /// Creates a task for `node` that receives `payload` in place of the state.
     pub fn new<T: Serialize + std::marker::Send + Sync + 'static>(node: impl Into<Endpoint>, payload: T) -> Self {
-        Self { node: node.into(), payload: Datum::live(payload), timeout: None }
+        Self { node: node.into(), payload: AnyValue::native(payload), timeout: None }
     }
 
-    /// How long the task may take, in place of the node's own limit.
+    /// Sets the timeout of the task, in place of the timeout of the node.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -36,172 +36,172 @@ impl Send {
     }
 }
 
-/// One place a run goes on at.
+/// One target of a goto.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Hop {
+pub enum GotoTarget {
     /// A node, or the end of this branch.
     To(Endpoint),
     /// A task with its own input.
-    Send(Box<Send>),
+    Send(Box<SendTo>),
 }
 
-/// Where a run goes on: the result of a route.
+/// The targets of a conditional edge or a command.
 ///
 /// ```
-/// use superstep_core::command::{Go, Send};
-/// let go = Go::to("tools").and("log").and_send(Send::new("worker", 7));
+/// use superstep_core::command::{Goto, SendTo};
+/// let go = Goto::node("tools").and_node("log").and_send(SendTo::new("worker", 7));
 /// assert_eq!(go.len(), 3);
-/// assert!(Go::none().is_empty());
+/// assert!(Goto::none().is_empty());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Go(SmallVec<[Hop; 1]>);
+pub struct Goto(SmallVec<[GotoTarget; 1]>);
 
-impl Go {
-    /// On to a node.
+impl Goto {
+    /// Goes to a node.
     #[must_use]
-    pub fn to(node: impl Into<Endpoint>) -> Self {
-        Self(SmallVec::from_iter([Hop::To(node.into())]))
+    pub fn node(node: impl Into<Endpoint>) -> Self {
+        Self(SmallVec::from_iter([GotoTarget::To(node.into())]))
     }
 
-    /// To the end of this branch.
+    /// Ends this branch.
     #[must_use]
     pub fn end() -> Self {
-        Self::to(Endpoint::End)
+        Self::node(Endpoint::End)
     }
 
-    /// Nowhere.
+    /// Goes to no node.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// On to several nodes at once.
+    /// Goes to several nodes, which run in the same superstep.
     #[must_use]
     pub fn all(nodes: impl IntoIterator<Item = impl Into<Endpoint>>) -> Self {
-        Self(nodes.into_iter().map(|node| Hop::To(node.into())).collect())
+        Self(nodes.into_iter().map(|node| GotoTarget::To(node.into())).collect())
     }
 
-    /// One task for each item.
+    /// Creates one task for each send.
     #[must_use]
-    pub fn sends(sends: impl IntoIterator<Item = Send>) -> Self {
-        Self(sends.into_iter().map(|send| Hop::Send(Box::new(send))).collect())
+    pub fn sends(sends: impl IntoIterator<Item = SendTo>) -> Self {
+        Self(sends.into_iter().map(|send| GotoTarget::Send(Box::new(send))).collect())
     }
 
-    /// Also on to this node.
+    /// Adds a target node.
     #[must_use]
-    pub fn and(mut self, node: impl Into<Endpoint>) -> Self {
-        self.0.push(Hop::To(node.into()));
+    pub fn and_node(mut self, node: impl Into<Endpoint>) -> Self {
+        self.0.push(GotoTarget::To(node.into()));
         self
     }
 
-    /// Also this task.
+    /// Adds a send.
     #[must_use]
-    pub fn and_send(mut self, send: Send) -> Self {
-        self.0.push(Hop::Send(Box::new(send)));
+    pub fn and_send(mut self, send: SendTo) -> Self {
+        self.0.push(GotoTarget::Send(Box::new(send)));
         self
     }
 
-    /// How many places.
+    /// Returns the number of targets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when it leads nowhere.
+    /// Returns true if there is no target.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds the places of another.
+    /// Adds the targets of another goto.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// The places, in order.
-    pub fn hops(&self) -> impl Iterator<Item = &Hop> {
+    /// Iterates over the targets, in order.
+    pub fn targets(&self) -> impl Iterator<Item = &GotoTarget> {
         self.0.iter()
     }
 }
 
-impl IntoIterator for Go {
-    type Item = Hop;
-    type IntoIter = smallvec::IntoIter<[Hop; 1]>;
+impl IntoIterator for Goto {
+    type Item = GotoTarget;
+    type IntoIter = smallvec::IntoIter<[GotoTarget; 1]>;
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
     }
 }
 
-impl From<&str> for Go {
+impl From<&str> for Goto {
     fn from(name: &str) -> Self {
-        Self::to(name)
+        Self::node(name)
     }
 }
 
-impl From<String> for Go {
+impl From<String> for Goto {
     fn from(name: String) -> Self {
-        Self::to(name)
+        Self::node(name)
     }
 }
 
-impl From<Endpoint> for Go {
+impl From<Endpoint> for Goto {
     fn from(endpoint: Endpoint) -> Self {
-        Self::to(endpoint)
+        Self::node(endpoint)
     }
 }
 
-impl From<Send> for Go {
-    fn from(send: Send) -> Self {
+impl From<SendTo> for Goto {
+    fn from(send: SendTo) -> Self {
         Self::sends([send])
     }
 }
 
-impl From<Vec<Send>> for Go {
-    fn from(sends: Vec<Send>) -> Self {
+impl From<Vec<SendTo>> for Goto {
+    fn from(sends: Vec<SendTo>) -> Self {
         Self::sends(sends)
     }
 }
 
-impl From<Vec<&str>> for Go {
+impl From<Vec<&str>> for Goto {
     fn from(names: Vec<&str>) -> Self {
         Self::all(names)
     }
 }
 
-/// Which graph a command speaks to.
+/// The graph that a command addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Scope {
-    /// The graph the node is in.
+pub enum CommandScope {
+    /// The graph of the node.
     #[default]
     Here,
-    /// The graph around it.
+    /// The direct parent graph.
     Parent,
-    /// The nearest graph around it that has this name.
+    /// The nearest enclosing graph with this name.
     Named(Arc<str>),
 }
 
-/// What a task gives when it ends well: updates and where to go on.
+/// The output of a successful task: updates and targets.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Output {
+pub struct TaskOutput {
     /// Updates, in order.
-    pub updates: SmallVec<[Draft; 1]>,
-    /// Where to go on; `None` follows the edges.
-    pub goto: Option<Go>,
+    pub updates: SmallVec<[UncheckedUpdate; 1]>,
+    /// Targets; `None` follows the edges of the node.
+    pub goto: Option<Goto>,
     /// Tasks with their own input.
-    pub sends: Vec<Send>,
-    /// What is asked of a graph around this one.
-    pub outward: Option<Box<Outward>>,
-    /// The edges of the node are not followed, whatever else is said.
+    pub sends: Vec<SendTo>,
+    /// Command for a parent graph.
+    pub parent_command: Option<Box<ParentCommand>>,
+    /// True if the edges of the node are not followed, whatever the other fields contain.
     pub skip_edges: bool,
 }
 
-/// A command for a graph around the one the node is in.
+/// A command for a parent graph.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outward {
-    /// Which graph.
-    pub scope: Scope,
-    /// Updates there, in order, by names: this graph does not know that one's schema.
+pub struct ParentCommand {
+    /// The addressed graph.
+    pub scope: CommandScope,
+    /// Updates for that graph, in order, as JSON objects: this graph does not know the schema of the other.
     pub updates: Vec<Map<String, Value>>,
-    /// Where to go on there.
-    pub goto: Go,
+    /// Targets in that graph.
+    pub goto: Goto,
 }

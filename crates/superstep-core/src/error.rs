@@ -1,7 +1,7 @@
-//! The one error type: fact, code, help, place, cause.
+//! The error type of the workspace: message, code, help, location, cause.
 //!
-//! Codes are stable and never reused; each has a page in the book. What to print, which HTTP status and
-//! which exit code belong to a failure is decided here and nowhere else.
+//! Codes are stable and never reused; each has a page in the book. The HTTP status and the exit code of an error
+//! are decided here and nowhere else.
 
 use std::any::Any;
 use std::error::Error as StdError;
@@ -11,108 +11,108 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Fault;
 use crate::id::{CheckpointId, ThreadId};
+use crate::validation_error::ValidationError;
 
 mod code;
 
-pub use code::Code;
+pub use code::ErrorCode;
 
-/// What went wrong, where, and what to do.
+/// An error with its code, location and help text.
 ///
 /// ```
-/// use superstep_core::error::{Code, Error};
-/// let error = Error::new(Code::UnknownField, "no field `titel`").help("did you mean `title`?").at_node("draft");
+/// use superstep_core::error::{Error, ErrorCode};
+/// let error = Error::new(ErrorCode::UnknownField, "no field `titel`").with_help("did you mean `title`?").with_node("draft");
 /// assert_eq!(error.to_string(), "error[SS-004]: node `draft`: no field `titel`\nhelp: did you mean `title`?");
 /// assert_eq!(error.code().page(), "errors/SS-004.html");
 /// ```
 #[derive(Clone)]
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorInner>);
 
 #[derive(Clone)]
-struct Inner {
-    code: Code,
+struct ErrorInner {
+    code: ErrorCode,
     message: String,
     help: Option<String>,
-    place: Place,
+    place: ErrorLocation,
     retryable: bool,
     retry_after: Option<Duration>,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
-    partial: Option<Partial>,
+    partial: Option<PartialOutcome>,
 }
 
-/// Where it happened.
+/// The location of an error in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The thread.
+pub struct ErrorLocation {
+    /// Id of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,
-    /// The superstep.
+    /// Number of the superstep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<i64>,
-    /// The node.
+    /// Name of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
 
-/// One of several things that are wrong with a value, a schema or a graph.
+/// One entry of the list of everything that is wrong with a value, a schema or a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    /// Where, as a JSON pointer; empty for the whole.
+pub struct Diagnostic {
+    /// Location as a JSON pointer; empty for the whole value.
     pub pointer: String,
     /// The fact.
     pub message: String,
-    /// What to do about it.
+    /// Advice for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }
 
-impl From<Fault> for Problem {
-    fn from(fault: Fault) -> Self {
-        Self { pointer: fault.pointer, message: fault.message, help: fault.help }
+impl From<ValidationError> for Diagnostic {
+    fn from(fault: ValidationError) -> Self {
+        Self { pointer: fault.pointer, message: fault.message, help: fault.with_help }
     }
 }
 
-/// What there is when a run does not end well: nothing of the failed superstep, all of the ones before.
+/// The result of a failed run: nothing of the failed superstep, everything of the supersteps before.
 #[derive(Clone)]
-pub struct Partial {
-    /// The state after the last whole superstep; `None` when a later one was under way to the store and nobody knows
-    /// whether it got there.
+pub struct PartialOutcome {
+    /// State after the last complete superstep; `None` if the commit of a later superstep was in flight and its
+    /// result is unknown.
     pub state: Option<Arc<dyn Any + Send + Sync>>,
-    /// The nodes that were due, where the state is known.
+    /// The scheduled nodes, if the state is known.
     pub next: Vec<String>,
     /// The nodes that ran last, oldest first, at most ten.
     pub recent: Vec<String>,
-    /// The checkpoint to resume from, when there is a store.
+    /// The checkpoint to resume from, if there is a checkpointer.
     pub checkpoint: Option<CheckpointId>,
 }
 
-/// Who has to act.
+/// The party that can correct the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
-    /// The graph or a node of it is at fault.
+pub enum ErrorKind {
+    /// The graph or one of its nodes is wrong.
     Graph,
-    /// What the caller gave is at fault.
+    /// The input of the caller is wrong.
     Input,
-    /// The outside world is at fault.
-    Outside {
-        /// Whether the same call may go well later.
+    /// An external system failed.
+    External {
+        /// True if the same call may succeed later.
         retry: bool,
     },
-    /// We are at fault: please report it.
+    /// A bug in superstep: please report it.
     Internal,
 }
 
 impl Error {
-    /// An error with its code and fact.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner {
+    /// Creates an error with a code and a message.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self(Box::new(ErrorInner {
             code,
             message: message.into(),
             help: None,
-            place: Place::default(),
+            place: ErrorLocation::default(),
             retryable: code.is_retryable(),
             retry_after: None,
             problems: Vec::new(),
@@ -121,78 +121,78 @@ impl Error {
         }))
     }
 
-    /// An error that lists every problem found.
-    pub fn listing(code: Code, message: impl Into<String>, problems: Vec<Problem>) -> Self {
+    /// Creates an error that lists diagnostics.
+    pub fn with_diagnostics(code: ErrorCode, message: impl Into<String>, problems: Vec<Diagnostic>) -> Self {
         let mut error = Self::new(code, message);
         error.0.problems = problems;
         error
     }
 
-    /// A broken invariant of ours.
+    /// Creates an error for a broken invariant of superstep.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Code::Internal, message).help("this is a bug in superstep: please report it with this text")
+        Self::new(ErrorCode::Internal, message).with_help("this is a bug in superstep: please report it with this text")
     }
 
-    /// Says what to do about it.
+    /// Sets the help text.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
     }
 
-    /// Names the node it happened in, unless one is named already.
+    /// Sets the node, unless a node is already set.
     #[must_use]
-    pub fn at_node(mut self, node: impl Into<String>) -> Self {
+    pub fn with_node(mut self, node: impl Into<String>) -> Self {
         self.0.place.node.get_or_insert_with(|| node.into());
         self
     }
 
-    /// Names the superstep it happened in, unless one is named already.
+    /// Sets the superstep, unless a superstep is already set.
     #[must_use]
-    pub fn at_step(mut self, step: i64) -> Self {
+    pub fn with_step(mut self, step: i64) -> Self {
         self.0.place.step.get_or_insert(step);
         self
     }
 
-    /// Names the thread it happened on, unless one is named already.
+    /// Sets the thread, unless a thread is already set.
     #[must_use]
-    pub fn on_thread(mut self, thread: Option<&ThreadId>) -> Self {
+    pub fn with_thread(mut self, thread: Option<&ThreadId>) -> Self {
         if self.0.place.thread.is_none() {
             self.0.place.thread = thread.cloned();
         }
         self
     }
 
-    /// Keeps what caused it.
+    /// Sets the cause.
     #[must_use]
-    pub fn caused_by(mut self, source: impl Into<Arc<dyn StdError + Send + Sync>>) -> Self {
+    pub fn with_source(mut self, source: impl Into<Arc<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// Says whether trying again may help.
+    /// Sets whether a retry may help.
     #[must_use]
-    pub fn retryable(mut self, retryable: bool) -> Self {
+    pub fn with_retryable(mut self, retryable: bool) -> Self {
         self.0.retryable = retryable;
         self
     }
 
-    /// Says when trying again may help.
+    /// Marks the error as retryable after this delay.
     #[must_use]
-    pub fn retry_after(mut self, wait: Duration) -> Self {
+    pub fn with_retry_after(mut self, wait: Duration) -> Self {
         (self.0.retryable, self.0.retry_after) = (true, Some(wait));
         self
     }
 
-    /// Keeps what there is of the run.
+    /// Sets the partial result of the run, unless one is already set.
     #[must_use]
-    pub fn with_partial(mut self, partial: Partial) -> Self {
+    pub fn with_partial(mut self, partial: PartialOutcome) -> Self {
         self.0.partial.get_or_insert(partial);
         self
     }
 
-    /// The same error in other words: of itself, of its problems, and of what caused it.
-    pub(crate) fn reworded(
+    /// Rewrites the texts of the error, of its diagnostics, and of its cause.
+    pub(crate) fn map_messages(
         mut self,
         reword: &mut dyn FnMut(&mut String),
         cause: impl FnOnce(Arc<dyn StdError + Send + Sync>) -> Arc<dyn StdError + Send + Sync>,
@@ -207,73 +207,73 @@ impl Error {
         self
     }
 
-    /// The stable code.
+    /// Returns the stable code.
     #[must_use]
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> ErrorCode {
         self.0.code
     }
 
-    /// The fact, without code and help.
+    /// Returns the message, without code and help.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The advice.
+    /// Returns the help text.
     #[must_use]
-    pub fn advice(&self) -> Option<&str> {
+    pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// Where it happened.
+    /// Returns the location.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn location(&self) -> &ErrorLocation {
         &self.0.place
     }
 
-    /// Every problem found, for errors that list several.
+    /// Returns all diagnostics, for errors that list several.
     #[must_use]
-    pub fn problems(&self) -> &[Problem] {
+    pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.0.problems
     }
 
-    /// Whether trying again may help.
+    /// Returns true if a retry may help.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         self.0.retryable
     }
 
-    /// How long to wait before trying again, where somebody said so.
+    /// Returns the delay before a retry, if one is set.
     #[must_use]
-    pub fn wait(&self) -> Option<Duration> {
+    pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
 
-    /// What there is of the run.
+    /// Returns the partial result of the run.
     #[must_use]
-    pub fn partial(&self) -> Option<&Partial> {
+    pub fn partial(&self) -> Option<&PartialOutcome> {
         self.0.partial.as_ref()
     }
 
-    /// The state after the last whole superstep, as the type it has.
+    /// Returns the state after the last complete superstep, if its type is `S`.
     #[must_use]
     pub fn partial_state<S: Any>(&self) -> Option<&S> {
         self.0.partial.as_ref()?.state.as_ref()?.downcast_ref()
     }
 
-    /// Who has to act.
+    /// Returns the party that can correct the error.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         self.0.code.kind(self.0.place.node.is_some(), self.0.retryable)
     }
 
-    /// The HTTP status this error answers with.
+    /// Returns the HTTP status for this error.
     #[must_use]
     pub fn http_status(&self) -> u16 {
         self.0.code.http_status(self.0.place.node.is_some())
     }
 
-    /// The exit code a program ends with.
+    /// Returns the exit code of a process for this error.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         self.0.code.exit_code(self.0.place.node.is_some())
@@ -319,47 +319,47 @@ impl StdError for Error {
     }
 }
 
-/// The text of a panic.
+/// Returns the message of a panic.
 #[must_use]
-pub fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
-/// What a fallible call of the engine gives.
+/// Result of a fallible call of the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// R-FWK-93: one error type with code, message, cause, hint, page, `retryable` and place.
+    /// R-FWK-93: one error type with code, message, cause, help, page, `retryable` and location.
     #[test]
     fn an_error_says_what_where_why_and_what_to_do() {
-        let error = Error::new(Code::NodeFailed, "no answer from the mail server")
-            .help("check the address")
-            .at_node("send")
-            .at_step(4)
-            .on_thread(Some(&"t1".into()))
-            .caused_by(Arc::new(Fault::new("connection refused")) as Arc<dyn StdError + Send + Sync>)
-            .retryable(true);
+        let error = Error::new(ErrorCode::NodeFailed, "no answer from the mail server")
+            .with_help("check the address")
+            .with_node("send")
+            .with_step(4)
+            .with_thread(Some(&"t1".into()))
+            .with_source(Arc::new(ValidationError::new("connection refused")) as Arc<dyn StdError + Send + Sync>)
+            .with_retryable(true);
         assert_eq!(
             error.to_string(),
             "error[SS-011]: node `send`: no answer from the mail server\nhelp: check the address"
         );
         assert_eq!(error.source().unwrap().to_string(), "connection refused");
-        assert_eq!(error.place().step, Some(4));
-        assert_eq!(error.place().thread.as_ref().unwrap().as_str(), "t1");
+        assert_eq!(error.location().step, Some(4));
+        assert_eq!(error.location().thread.as_ref().unwrap().as_str(), "t1");
         assert_eq!(error.code().page(), "errors/SS-011.html");
         assert!(error.is_retryable());
     }
 
-    /// R-FWK-93: a wrong type is the caller's fault at the input and the graph's fault in a node.
+    /// R-FWK-93: a wrong type is the caller's error in the input and the graph's error in a node.
     #[test]
     fn a_wrong_type_has_the_status_of_whoever_gave_it() {
-        let input = Error::new(Code::TypeMismatch, "expected integer");
-        assert_eq!((input.http_status(), input.exit_code(), input.kind()), (422, 65, Kind::Input));
-        let node = input.at_node("a");
-        assert_eq!((node.http_status(), node.exit_code(), node.kind()), (500, 70, Kind::Graph));
+        let input = Error::new(ErrorCode::TypeMismatch, "expected integer");
+        assert_eq!((input.http_status(), input.exit_code(), input.kind()), (422, 65, ErrorKind::Input));
+        let node = input.with_node("a");
+        assert_eq!((node.http_status(), node.exit_code(), node.kind()), (500, 70, ErrorKind::Graph));
     }
 }

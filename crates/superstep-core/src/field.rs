@@ -1,7 +1,7 @@
-//! One field of a state: what it is called, how updates fold into it, and the erased operations on it.
+//! One field of a state: its name, its reducer, and the type-erased operations on it.
 //!
-//! The engine never knows the type of a state. It reaches a field only through [`FieldOps`], which a
-//! typed state gets from its derive and a dynamic one from its schema.
+//! The engine does not know the type of a state. It accesses a field only through [`FieldOps`]: a typed state
+//! implements them through its derive, a dynamic state through its schema.
 
 use std::any::Any;
 use std::fmt;
@@ -10,81 +10,86 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::change::Change;
-use crate::datum::Datum;
-use crate::fault::Fault;
-use crate::types::{FieldType, Range};
-use crate::update::How;
+use crate::types::{Bounds, FieldType};
+use crate::update::WriteMode;
+use crate::validation_error::ValidationError;
+use crate::value::AnyValue;
 
 mod typed;
 
-pub use typed::{Access, TypedField, UntrackedField};
+pub use typed::{FieldAccess, TypedField, UntrackedField};
 pub(crate) use typed::{read, stamp_with};
 
-/// A whole state whose type is known to its schema only.
+/// A full state whose type only its schema knows.
 pub type AnyState = dyn Any + Send + Sync;
 
-/// Takes one fold back. Given the state the fold was made on.
-pub type Undo = Box<dyn FnOnce(&mut AnyState) + Send>;
+/// Undoes one write. Receives the state that the write was applied to.
+pub type UndoFn = Box<dyn FnOnce(&mut AnyState) + Send>;
 
 /// The operations on one field of an erased state.
 pub trait FieldOps: Send + Sync {
-    /// Folds an update into the field.
+    /// Reduces an update into the field.
     ///
     /// # Errors
-    /// When the reducer refuses the update; the field is then as it was.
-    fn reduce(&self, state: &mut AnyState, input: Datum) -> Result<Change, Fault>;
+    /// Returns an error if the reducer rejects the update; the field is then unchanged.
+    fn reduce(&self, state: &mut AnyState, input: AnyValue) -> Result<Change, ValidationError>;
 
-    /// Replaces the value, whatever the reducer.
+    /// Replaces the value without the reducer.
     ///
     /// # Errors
-    /// When the value does not have the field's type.
-    fn overwrite(&self, state: &mut AnyState, value: Datum) -> Result<Change, Fault>;
+    /// Returns an error if the value does not have the field's type.
+    fn overwrite(&self, state: &mut AnyState, value: AnyValue) -> Result<Change, ValidationError>;
 
-    /// Whether a value is of the Rust type that is folded or put here, so that it need not be read first.
-    fn fits(&self, how: How, value: &Datum) -> bool;
+    /// Returns true if a value has the Rust type that this write needs, so that the value need not be parsed first.
+    fn is_native_type(&self, how: WriteMode, value: &AnyValue) -> bool;
 
-    /// As [`FieldOps::reduce`], with what takes it back put at the end of `back` before anything is changed.
+    /// Same as [`FieldOps::reduce`]; pushes the undo step onto `back` before anything is changed.
     ///
     /// # Errors
-    /// As [`FieldOps::reduce`].
-    fn reduce_with_undo(&self, state: &mut AnyState, input: Datum, back: &mut Vec<Undo>) -> Result<Change, Fault>;
+    /// Same as [`FieldOps::reduce`].
+    fn reduce_with_undo(
+        &self,
+        state: &mut AnyState,
+        input: AnyValue,
+        back: &mut Vec<UndoFn>,
+    ) -> Result<Change, ValidationError>;
 
-    /// The piece of the field that a change speaks of, read after the fold.
-    fn part(&self, state: &AnyState, change: &Change) -> Datum;
+    /// Returns the delta of the field for a change, read after the change.
+    fn delta(&self, state: &AnyState, change: &Change) -> AnyValue;
 
     /// Replays a stored change.
     ///
     /// # Errors
-    /// When the piece does not fit the field.
-    fn restore(&self, state: &mut AnyState, change: &Change, part: Datum) -> Result<(), Fault>;
+    /// Returns an error if the delta does not fit the field.
+    fn apply_delta(&self, state: &mut AnyState, change: &Change, part: AnyValue) -> Result<(), ValidationError>;
 
-    /// The value as JSON.
+    /// Returns the value as JSON.
     ///
     /// # Errors
-    /// When the value cannot be written as JSON.
-    fn to_json(&self, state: &AnyState) -> Result<Value, Fault>;
+    /// Returns an error if the value cannot be written as JSON.
+    fn to_json(&self, state: &AnyState) -> Result<Value, ValidationError>;
 
-    /// Reads an update of this field from JSON, and checks its type.
+    /// Parses an update of this field from JSON, and checks its type.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
-    fn read_input(&self, value: Value) -> Result<Datum, Vec<Fault>>;
+    /// Returns all validation errors.
+    fn parse_update(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>>;
 
-    /// Reads a whole value of this field from JSON, and checks its type.
+    /// Parses a full value of this field from JSON, and checks its type.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
-    fn read_value(&self, value: Value) -> Result<Datum, Vec<Fault>>;
+    /// Returns all validation errors.
+    fn parse_value(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>>;
 
-    /// Gives ids to what needs one in an update, such as messages; once, before the update is stored.
-    fn stamp(&self, input: &mut Datum, fresh: &mut dyn FnMut() -> String);
+    /// Assigns ids where an update needs them, for example to messages; called once, before the update is stored.
+    fn assign_ids(&self, input: &mut AnyValue, fresh: &mut dyn FnMut() -> String);
 
-    /// Everything that is wrong with the type of the value now. Rust types are never wrong.
-    fn check_type(&self, _state: &AnyState) -> Vec<Fault> {
+    /// Returns all type errors of the current value. Rust types never have any.
+    fn check_type(&self, _state: &AnyState) -> Vec<ValidationError> {
         Vec::new()
     }
 
-    /// Puts the value of a new thread back.
+    /// Resets the value to that of a new thread.
     fn clear(&self, state: &mut AnyState);
 
     /// Hides the value from a node that must not see it.
@@ -92,88 +97,89 @@ pub trait FieldOps: Send + Sync {
         self.clear(state);
     }
 
-    /// True when there is no value: null, or `None`.
-    fn is_absent(&self, state: &AnyState) -> bool;
+    /// Returns true if there is no value: null, or `None`.
+    fn is_null(&self, state: &AnyState) -> bool;
 }
 
-/// What happens when two tasks of one superstep write a field that keeps one value.
+/// The policy for two tasks of one superstep that write a field without a reducer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Conflict {
-    /// An error that names field, nodes and values; equal values are accepted.
+pub enum ConflictPolicy {
+    /// An error that names the field, the nodes and the values; equal values are accepted.
     #[default]
-    Refuse,
-    /// The last in the fixed order of tasks wins.
+    Reject,
+    /// The last write in the fixed order of tasks wins.
     LastWins,
 }
 
-/// How long a field lives and who may see it.
+/// The lifetime and the visibility of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags {
-    /// Not in input, output or the values stream; nodes must declare that they use it.
+pub struct FieldFlags {
+    /// True if the field is not part of input, output or the values stream; nodes must declare that they use the
+    /// field.
     pub private: bool,
-    /// The first value written on a thread stays.
+    /// True if the first value written on a thread stays.
     pub set_once: bool,
-    /// Readable in the run, never saved.
+    /// True if the field is readable in the run and never saved.
     pub untracked: bool,
-    /// Visible for exactly one following superstep.
+    /// True if the value is visible for exactly one following superstep.
     pub ephemeral: bool,
-    /// Must be given with the first input.
+    /// True if the first input must contain the field.
     pub required: bool,
 }
 
 /// One field of a schema.
 #[derive(Clone)]
 pub struct Field {
-    /// The name.
+    /// Name of the field.
     pub name: Arc<str>,
-    /// The type.
-    pub kind: FieldType,
-    /// The name of the reducer; `None` keeps the last value.
+    /// Type of the field.
+    pub field_type: FieldType,
+    /// Name of the reducer; `None` replaces the value with the last write.
     pub reducer: Option<String>,
-    /// The default, as JSON, where there is one.
+    /// Default value, as JSON, if there is one.
     pub default: Option<Value>,
     /// Lifetime and visibility.
-    pub flags: Flags,
-    /// What happens when two tasks write it in one superstep.
-    pub conflict: Conflict,
-    /// Values it may have; empty for any.
+    pub flags: FieldFlags,
+    /// Policy for two tasks that write the field in one superstep.
+    pub conflict: ConflictPolicy,
+    /// Allowed values; empty for any.
     pub one_of: Vec<Value>,
-    /// Bounds of its value or length.
-    pub range: Option<Range>,
+    /// Bounds of the value or of its length.
+    pub range: Option<Bounds>,
     /// JSON Schema of the value.
     pub json_schema: Value,
-    /// Whether its reducer can refuse an update.
-    pub fallible: bool,
-    /// Whether the type of its value is looked at after each fold.
-    pub checked: bool,
-    /// The operations.
+    /// True if the reducer can reject an update.
+    pub is_fallible: bool,
+    /// True if the type of the value is checked after each write.
+    pub is_type_checked: bool,
+    /// Operations on the field.
     pub ops: Arc<dyn FieldOps>,
 }
 
 impl Field {
-    /// True when the value is checked after each fold.
+    /// Returns true if the value is checked after each write.
     #[must_use]
     pub fn has_checks(&self) -> bool {
         !self.one_of.is_empty() || self.range.is_some()
     }
 
-    /// Checks the value the field has now.
+    /// Checks the current value of the field.
     ///
     /// # Errors
-    /// When it is not one of the allowed values or out of bounds.
-    pub fn check(&self, state: &AnyState) -> Result<(), Fault> {
-        if !self.has_checks() || self.ops.is_absent(state) {
+    /// Returns an error if the value is not one of the allowed values or out of bounds.
+    pub fn check(&self, state: &AnyState) -> Result<(), ValidationError> {
+        if !self.has_checks() || self.ops.is_null(state) {
             return Ok(());
         }
         let value = self.ops.to_json(state)?;
         if !self.one_of.is_empty() && !self.one_of.contains(&value) {
             let allowed: Vec<String> = self.one_of.iter().map(ToString::to_string).collect();
-            return Err(Fault::new(format!("{value} is not one of {}", allowed.join(", "))));
+            return Err(ValidationError::new(format!("{value} is not one of {}", allowed.join(", "))));
         }
         self.range.as_ref().map_or(Ok(()), |range| range.check(&value))
     }
 
-    /// JSON Schema of the value, with the values and bounds it is held to.
+    /// Returns the JSON Schema of the value, including the allowed values and bounds.
     #[must_use]
     pub fn json_schema(&self) -> Value {
         let mut schema = self.json_schema.clone();
@@ -190,24 +196,24 @@ impl Field {
         let range = self.range.unwrap_or_default();
         for (key, bound) in [(least, range.min), (most, range.max)] {
             if let Some(bound) = bound {
-                object.insert(key.to_owned(), whole(bound));
+                object.insert(key.to_owned(), integer_or_float(bound));
             }
         }
         schema
     }
 
-    /// The field as a row of `fields()`: name, type, reducer, default, flags, and what its value is held to.
+    /// Returns the field as a row of `fields()`: name, type, reducer, default, flags, allowed values and bounds.
     #[must_use]
     pub fn describe(&self) -> Value {
         let mut flags = Vec::new();
-        let Flags { private, set_once, untracked, ephemeral, required } = self.flags;
+        let FieldFlags { private, set_once, untracked, ephemeral, required } = self.flags;
         for (is_set, name) in [
             (private, "private"),
             (set_once, "set_once"),
             (untracked, "untracked"),
             (ephemeral, "ephemeral"),
             (required, "required"),
-            (self.conflict == Conflict::LastWins, "last_wins"),
+            (self.conflict == ConflictPolicy::LastWins, "last_wins"),
         ] {
             if is_set {
                 flags.push(name);
@@ -215,7 +221,7 @@ impl Field {
         }
         let mut row = serde_json::json!({
             "name": &*self.name,
-            "type": self.kind,
+            "type": self.field_type,
             "reducer": self.reducer,
             "default": self.default,
             "flags": flags,
@@ -227,15 +233,15 @@ impl Field {
             [("min", self.range.and_then(|range| range.min)), ("max", self.range.and_then(|range| range.max))]
         {
             if let Some(bound) = bound {
-                row[key] = whole(bound);
+                row[key] = integer_or_float(bound);
             }
         }
         row
     }
 }
 
-/// A bound as people write it: without a fraction where there is none.
-fn whole(bound: f64) -> Value {
+/// Converts a bound to a JSON number, to an integer if the bound has no fraction.
+fn integer_or_float(bound: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if bound.fract() == 0.0 && bound.abs() <= EXACT { Value::from(bound as i64) } else { Value::from(bound) }
 }

@@ -1,7 +1,7 @@
-//! The drawing of a graph: nodes, edges, joins and routes, by dense numbers.
+//! The topology of a graph: nodes, edges, joins and conditional edges, with dense ids.
 //!
-//! Says what leads where. What a node does is the rim's; when it runs is decided in `advance`. A graph
-//! gets here only through [`Builder::compile`], which refuses everything it can see to be wrong.
+//! Contains the connections only. The engine runs the nodes; `advance` schedules them. A graph gets here only
+//! through [`TopologyBuilder::compile`], which rejects every mistake that is visible before a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,56 +9,57 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::command::Go;
-use crate::drawing::Drawing;
-use crate::fault::Fault;
+use crate::command::Goto;
+use crate::diagram::Diagram;
 use crate::field::AnyState;
 use crate::id::{FieldId, NodeId};
 use crate::migration::Migrations;
 use crate::schema::Schema;
+use crate::validation_error::ValidationError;
 
 mod builder;
-mod dominate;
-mod draw;
-mod parallel;
-mod reach;
+mod concurrent_writers;
+mod diagram;
+mod dominators;
+mod reachability;
 mod validate;
 
-pub use builder::{Builder, NodeOptions};
+pub use builder::{NodeOptions, TopologyBuilder};
 
-/// The name of the place every run starts from.
+/// Name of the start sentinel.
 pub const START_NAME: &str = "__start__";
-/// The name of the place every run ends at.
+/// Name of the end sentinel.
 pub const END_NAME: &str = "__end__";
 
 /// One end of an edge: a node by handle or name, or one of the two sentinels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Where every run starts.
+    /// The start of every run.
     Start,
-    /// Where every run ends.
+    /// The end of every run.
     End,
-    /// A node by number.
+    /// A node by id.
     Node(NodeId),
-    /// A node by the handle its graph gave out.
+    /// A node by the handle that its graph returned.
     Handle {
-        /// The node.
+        /// Id of the node.
         id: NodeId,
-        /// The graph the handle is of.
+        /// Tag of the graph that created the handle.
         graph: u32,
     },
     /// A node by name.
     Name(Arc<str>),
 }
 
-/// Where every run starts.
+/// The start of every run.
 pub const START: Endpoint = Endpoint::Start;
-/// Where every run ends.
+/// The end of every run.
 pub const END: Endpoint = Endpoint::End;
 
 impl Endpoint {
-    /// The same place without its handle; a handle of another graph is a node that no graph has.
-    pub(crate) fn local(&self, tag: u32) -> Self {
+    /// Resolves a handle of the graph `tag` to a node id; a handle of another graph becomes an id that no graph
+    /// has.
+    pub(crate) fn resolve_handle(&self, tag: u32) -> Self {
         match self {
             Self::Handle { id, graph } if *graph == tag => Self::Node(*id),
             Self::Handle { .. } => Self::Node(NodeId(u32::MAX)),
@@ -72,7 +73,7 @@ impl From<&str> for Endpoint {
         match name {
             START_NAME => Self::Start,
             END_NAME => Self::End,
-            // How a node is written down where its graph's names are not known.
+            // The text form of a node id, used where the names of the graph are not known.
             name => match name.strip_prefix('#').and_then(|number| number.parse().ok()) {
                 Some(number) => Self::Node(NodeId(number)),
                 None => Self::Name(name.into()),
@@ -104,17 +105,17 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Where to, once names are resolved.
+/// A target with its name resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Target {
+pub enum ResolvedTarget {
     /// A node.
     Node(NodeId),
     /// The end of this branch.
     End,
 }
 
-impl Target {
-    /// The node, unless it is the end.
+impl ResolvedTarget {
+    /// Returns the node, or `None` for the end.
     #[must_use]
     pub fn node(self) -> Option<NodeId> {
         match self {
@@ -124,88 +125,88 @@ impl Target {
     }
 }
 
-/// Decides where a run goes on, from the state.
-pub type Decide = Arc<dyn Fn(&AnyState) -> Result<Go, Fault> + Send + Sync>;
+/// Chooses the targets of a conditional edge from the state.
+pub type RouteFn = Arc<dyn Fn(&AnyState) -> Result<Goto, ValidationError> + Send + Sync>;
 
 /// A conditional edge.
 #[derive(Clone)]
-pub struct Route {
-    /// The decision.
-    pub decide: Decide,
-    /// Where it may lead, with labels for drawings; `None` means anywhere.
-    pub targets: Option<Vec<(Target, Option<String>)>>,
+pub struct ConditionalEdge {
+    /// Function that chooses the targets.
+    pub decide: RouteFn,
+    /// Declared targets, with labels for diagrams; `None` means any node.
+    pub targets: Option<Vec<(ResolvedTarget, Option<String>)>>,
 }
 
-/// An edge from several nodes to one, which is due once all of them have finished since it last was.
+/// An edge from several nodes to one, which fires when all of them have finished since it last fired.
 #[derive(Debug, Clone)]
 pub struct Join {
     /// The nodes that must finish, ascending.
     pub sources: Vec<NodeId>,
-    /// The node that is due then.
+    /// The node that is then scheduled.
     pub target: NodeId,
 }
 
-/// What leads out of a node.
+/// The outgoing edges of a node.
 #[derive(Clone, Default)]
-pub struct Exits {
+pub struct OutgoingEdges {
     /// Plain edges to nodes, ascending.
     pub edges: Vec<NodeId>,
-    /// Whether there is a plain edge to the end.
-    pub ends: bool,
+    /// True if there is a plain edge to the end.
+    pub reaches_end: bool,
     /// Conditional edges, in the order they were added.
-    pub routes: Vec<Route>,
-    /// Joins this node is a source of, with its place among their sources.
+    pub routes: Vec<ConditionalEdge>,
+    /// Joins that have this node as a source, with its index among their sources.
     pub joins: Vec<(u32, u32)>,
 }
 
 /// A node as the machine sees it.
 #[derive(Debug, Clone)]
 pub struct NodeSpec {
-    /// The name.
+    /// Name of the node.
     pub name: Arc<str>,
-    /// Waits until nothing else is due.
+    /// True if the node waits until no other task is scheduled.
     pub defer: bool,
-    /// Names it had before, for stored threads.
-    pub was: Vec<String>,
-    /// Where its commands may lead, for drawings and checks.
-    pub goto: Option<Vec<Target>>,
+    /// Former names of the node, for stored threads.
+    pub former_names: Vec<String>,
+    /// Declared targets of its commands, for diagrams and checks.
+    pub goto_targets: Option<Vec<ResolvedTarget>>,
     /// Fields it declares to read; `None` means all that are not private.
     pub reads: Option<Vec<FieldId>>,
     /// Fields it declares to write; `None` means all that are not private.
     pub writes: Option<Vec<FieldId>>,
-    /// How many of its tasks in one superstep must succeed.
+    /// Policy for failed tasks of the node in one superstep.
     pub branch: BranchPolicy,
-    /// Free data for drawings and streams.
+    /// Custom metadata for diagrams and streams.
     pub metadata: BTreeMap<String, Value>,
-    /// Free labels for streams.
+    /// Custom labels for streams.
     pub tags: Vec<String>,
-    /// The drawing of a graph inside.
-    pub inner: Option<Box<Drawing>>,
+    /// Diagram of the subgraph that the node runs.
+    pub subgraph_diagram: Option<Box<Diagram>>,
 }
 
 impl NodeSpec {
-    /// True for its name, and for those it had before.
+    /// Returns true for its current name and its former names.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
-        *self.name == *name || self.was.iter().any(|former| former == name)
+        *self.name == *name || self.former_names.iter().any(|former| former == name)
     }
 
-    /// Its name, and those it had before.
+    /// Iterates over its current name and its former names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&*self.name).chain(self.was.iter().map(String::as_str))
+        std::iter::once(&*self.name).chain(self.former_names.iter().map(String::as_str))
     }
 }
 
-/// What the failure of one task means for the others of its node in the same superstep.
+/// The effect of one failed task on the other tasks of its node in the same superstep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum BranchPolicy {
-    /// As the graph says.
+    /// Uses the policy of the graph.
     #[default]
     Inherit,
     /// The first failure cancels the others and fails the run.
     FailFast,
-    /// The others run to their end and are kept; then the run fails.
+    /// The others run to their end and their results are stored; then the run fails.
     SettleAll,
     /// This many must succeed; then the rest is cancelled, and failures do not matter.
     Quorum(usize),
@@ -213,69 +214,69 @@ pub enum BranchPolicy {
     Race,
 }
 
-/// Which engine's habits a graph has where they differ.
+/// The compatibility mode of a graph, where superstep and LangGraph differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Compat {
-    /// Refuse, never ignore.
+    /// superstep's own rules: reject, never ignore.
     #[default]
     Strict,
-    /// The reference's quirks: order by name, step numbers from −1, limit off by one, `goto` adds to
-    /// edges, unknown fields are dropped.
+    /// LangGraph's behaviour: order by name, step numbers from −1, limit off by one, `goto` adds to edges, unknown
+    /// fields are dropped.
     LangGraph,
 }
 
-/// A compiled graph: names resolved, problems refused.
+/// A compiled graph: names are resolved and mistakes are rejected.
 #[derive(Clone)]
 pub struct Topology {
-    /// The name.
+    /// Name of the graph.
     pub name: Arc<str>,
-    /// The schema of its state.
+    /// Schema of its state.
     pub schema: Arc<Schema>,
-    /// Fields the input may have.
+    /// Fields of the input.
     pub input: Vec<FieldId>,
-    /// Fields the output has.
+    /// Fields of the output.
     pub output: Vec<FieldId>,
-    /// The nodes, by number.
+    /// Nodes, by id.
     pub nodes: Vec<NodeSpec>,
-    /// What leads out of the start.
-    pub start: Exits,
-    /// What leads out of each node.
-    pub exits: Vec<Exits>,
-    /// The joins.
+    /// Outgoing edges of the start.
+    pub start: OutgoingEdges,
+    /// Outgoing edges of each node.
+    pub exits: Vec<OutgoingEdges>,
+    /// Joins.
     pub joins: Vec<Join>,
-    /// Which engine's habits it has.
+    /// Compatibility mode.
     pub compat: Compat,
-    /// How threads of older versions of the state are read.
+    /// Migrations of threads with older versions of the state.
     pub migrations: Migrations,
-    /// What compile let pass but found worth saying.
+    /// Warnings of the compilation.
     pub warnings: Vec<String>,
-    /// Tells its handles from those of other graphs.
-    pub(crate) tag: u32,
+    /// Tag that distinguishes handles of this graph from those of others.
+    pub(crate) graph_tag: u32,
     pub(crate) by_name: BTreeMap<Arc<str>, NodeId>,
-    pub(crate) rank: Option<Vec<u32>>,
+    pub(crate) node_order: Option<Vec<u32>>,
 }
 
 impl Topology {
-    /// A node.
+    /// Returns the node with this id.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &NodeSpec {
         &self.nodes[id.index()]
     }
 
-    /// The node of that name, or that once had it.
+    /// Returns the node that has or once had this name.
     #[must_use]
-    pub fn find(&self, name: &str) -> Option<NodeId> {
+    pub fn find_node(&self, name: &str) -> Option<NodeId> {
         self.by_name.get(name).copied()
     }
 
-    /// The place of a node in the fixed order in which updates are applied.
+    /// Returns the position of a node in the fixed order in which updates are applied.
     #[must_use]
-    pub fn rank(&self, id: NodeId) -> u32 {
-        self.rank.as_ref().map_or(id.0, |rank| rank[id.index()])
+    pub fn node_order(&self, id: NodeId) -> u32 {
+        self.node_order.as_ref().map_or(id.0, |rank| rank[id.index()])
     }
 
-    /// The names of all nodes.
+    /// Iterates over the names of all nodes.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().map(|node| &*node.name)
     }

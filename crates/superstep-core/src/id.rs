@@ -1,6 +1,6 @@
-//! Names of things: dense ids inside a process, stable ids in stores and on the wire.
+//! Ids: dense numbers inside a process, stable ids in checkpointers and over HTTP.
 //!
-//! Nothing here reads a clock or randomness: fresh ids come from the rim through [`IdSource`].
+//! Nothing here reads a clock or randomness: new ids come from the engine through [`IdSource`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
-/// The name of a thread: the history of one conversation or job.
+/// The id of a thread: the history of one conversation or job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ThreadId(Arc<str>);
 
 impl ThreadId {
-    /// The longest id that is taken, in bytes.
-    pub const LONGEST: usize = 128;
+    /// Maximum length of an id in bytes.
+    pub const MAX_BYTES: usize = 128;
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// True when the id is of the form every store takes: 1 to 128 of `A-Z a-z 0-9 _ . : -`.
+    /// Returns true if the id has the form that every checkpointer accepts: 1 to 128 of `A-Z a-z 0-9 _ . : -`.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        (1..=Self::LONGEST).contains(&self.0.len())
+        (1..=Self::MAX_BYTES).contains(&self.0.len())
             && self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
     }
 }
@@ -71,17 +71,17 @@ macro_rules! stable_id {
         pub struct $name(u128);
 
         impl $name {
-            /// The id with these bits.
+            /// Creates an id from its bits.
             #[must_use]
             pub const fn from_bits(bits: u128) -> Self { Self(bits) }
-            /// The bits of the id.
+            /// Returns the bits of the id.
             #[must_use]
             pub const fn bits(self) -> u128 { self.0 }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let text = in_groups(self.0);
+                let text = format_uuid(self.0);
                 f.write_str(str::from_utf8(&text).unwrap_or_default())
             }
         }
@@ -91,14 +91,14 @@ macro_rules! stable_id {
         }
 
         impl std::str::FromStr for $name {
-            type Err = crate::fault::Fault;
+            type Err = crate::validation_error::ValidationError;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let digits: String = text.chars().filter(|c| *c != '-').collect();
                 if digits.len() != 32 {
-                    return Err(crate::fault::Fault::new(format!("`{text}` is not an id: expected 32 hexadecimal digits")));
+                    return Err(crate::validation_error::ValidationError::new(format!("`{text}` is not an id: expected 32 hexadecimal digits")));
                 }
                 u128::from_str_radix(&digits, 16).map(Self).map_err(|_| {
-                    crate::fault::Fault::new(format!("`{text}` is not an id: expected hexadecimal digits"))
+                    crate::validation_error::ValidationError::new(format!("`{text}` is not an id: expected hexadecimal digits"))
                 })
             }
         }
@@ -116,29 +116,29 @@ macro_rules! stable_id {
 }
 
 stable_id! {
-    /// One saved state of a thread. Its text sorts by time of making within one process.
+    /// The id of a checkpoint. Its text sorts by creation time within one process.
     CheckpointId
 }
 stable_id! {
-    /// One call on a thread.
+    /// The id of a run: one call on a thread.
     RunId
 }
 stable_id! {
-    /// One execution of one node in one superstep; the same on every attempt, also after a crash.
+    /// The id of a task: one execution of one node in one superstep; the same on every attempt, also after a crash.
     ///
-    /// Handed to nodes as the idempotency key for what they do outside.
+    /// Nodes use the id as the idempotency key of their side effects.
     TaskId
 }
 stable_id! {
-    /// One question to a person; stable until it is answered.
+    /// The id of an interrupt; stable until the interrupt is resumed.
     InterruptId
 }
 
-/// The 32 hexadecimal digits of an id in groups of 8, 4, 4, 4 and 12. By hand: every message has an id, and writing five
-/// padded numbers takes ten times as long.
-fn in_groups(bits: u128) -> [u8; 36] {
+/// Formats the 32 hexadecimal digits of an id in groups of 8, 4, 4, 4 and 12. Written by hand, because every
+/// message has an id and formatting five padded numbers takes ten times as long.
+fn format_uuid(bits: u128) -> [u8; 36] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    /// Where the two digits of each byte stand.
+    /// Positions of the two digits of each byte.
     const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut text = [b'-'; 36];
     for (place, byte) in PLACES.into_iter().zip(bits.to_be_bytes()) {
@@ -148,12 +148,12 @@ fn in_groups(bits: u128) -> [u8; 36] {
     text
 }
 
-/// A node of a compiled graph, as a dense number. Names are for stores and people.
+/// A node of a compiled graph, as a dense number. Stored data and messages use the name instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
 impl NodeId {
-    /// The number as an index into tables of nodes.
+    /// Returns the number as an index into tables of nodes.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -165,23 +165,23 @@ impl NodeId {
 pub struct FieldId(pub u32);
 
 impl FieldId {
-    /// The number as an index into tables of fields.
+    /// Returns the number as an index into tables of fields.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Where fresh ids come from: the rim gives a real source, tests a counting one.
+/// The source of new ids: the engine implements it with a clock and randomness, tests with a counter.
 pub trait IdSource: Send + Sync {
-    /// A fresh id whose text sorts after the ones given before by this source.
+    /// Returns a new id whose text sorts after the ids that this source returned before.
     fn next_id(&self, unix_micros: i64) -> u128;
 }
 
-/// Hashes parts into a stable id, with lengths between them so that parts cannot run together.
+/// Hashes parts into a stable id; the length of each part is hashed too, so that parts cannot run together.
 #[must_use]
-pub fn derive(parts: &[&[u8]]) -> u128 {
-    // In one piece, which is nearly always short: hashing part by part begins with a kilobyte of state.
+pub fn hash_id(parts: &[&[u8]]) -> u128 {
+    // Hashed in one piece, which is nearly always short: a streaming hasher has to initialise a kilobyte of state.
     let mut whole: SmallVec<[u8; 256]> = SmallVec::new();
     for part in parts {
         whole.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -202,7 +202,7 @@ mod tests {
         assert!("nonsense".parse::<CheckpointId>().is_err());
     }
 
-    /// Ids are stored: the same parts must give the same one in every version, whatever their length.
+    /// Ids are stored: the same parts must give the same id in every version, whatever their length.
     #[test]
     fn parts_give_the_id_they_always_gave() {
         for length in [0, 1, 16, 100, 240, 300, 5000] {
@@ -212,13 +212,13 @@ mod tests {
                 hasher.update(&(part.len() as u64).to_le_bytes());
                 hasher.update(part);
             }
-            assert_eq!(derive(&[&part, b"x"]), hasher.digest128(), "{length}");
+            assert_eq!(hash_id(&[&part, b"x"]), hasher.digest128(), "{length}");
         }
     }
 
     #[test]
     fn parts_do_not_run_together() {
-        assert_ne!(derive(&[b"ab", b"c"]), derive(&[b"a", b"bc"]));
+        assert_ne!(hash_id(&[b"ab", b"c"]), hash_id(&[b"a", b"bc"]));
     }
 
     #[test]

@@ -1,83 +1,84 @@
 //! The named reducers over JSON values, for schemas that are declared at run time (R-GRA-12 to R-GRA-23).
 //!
-//! A fold works in place and says exactly what it changed. It never clones the current value, never leaves a half-done
-//! fold behind, and sees no clock, randomness or hash order. Which writes reach it, and in which order, `apply` decides;
-//! `add_messages` lives with the messages.
+//! A reducer works in place and returns exactly what it changed. It never clones the current value, never leaves a
+//! partial change behind, and does not depend on a clock, randomness or hash order. `apply` decides which writes
+//! reach it, and in which order; `add_messages` is in the `message` module.
 
 mod arithmetic;
+mod change_replay;
 mod list;
 mod map;
 mod marker;
 mod merge_by;
 mod name;
-pub(crate) mod order;
-mod replay;
+pub(crate) mod ordering;
 
 use serde_json::Value;
 
 use crate::change::Change;
-use crate::fault::Fault;
 use crate::types::not_one_of;
+use crate::validation_error::ValidationError;
 
+pub use change_replay::{apply_delta, delta};
 pub use marker::{as_overwrite, is_remove_marker, overwrite_marker, remove_marker};
 pub use name::REDUCER_NAMES;
-pub use replay::{part, restore};
 
-/// A pure function `(current, input) -> new` over JSON values, where null stands for a value nobody has written yet.
+/// A pure function `(current, input) -> new` over JSON values; null stands for a value that has not been written
+/// yet.
 ///
 /// ```
 /// use serde_json::json;
 /// use superstep_core::change::Change;
 /// use superstep_core::json_reducer::JsonReducer;
 /// let mut items = json!(["a"]);
-/// let change = JsonReducer::parse("add")?.fold(&mut items, json!(["b", "c"]))?;
+/// let change = JsonReducer::parse("add")?.reduce(&mut items, json!(["b", "c"]))?;
 /// assert_eq!((items, change), (json!(["a", "b", "c"]), Change::Appended { from: 1 }));
-/// # Ok::<(), superstep_core::fault::Fault>(())
+/// # Ok::<(), superstep_core::validation_error::ValidationError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JsonReducer {
-    /// Arrays are concatenated, numbers summed, strings joined; nothing else can be added.
+    /// Concatenates arrays, sums numbers, joins strings; other kinds are rejected.
     Add,
-    /// Both sides become lists (null is empty, a scalar or map one item) and are concatenated.
+    /// Converts both sides to lists (null is empty, a scalar or map one item) and concatenates them.
     Append,
-    /// Maps are merged one level deep, keys of the input win, a key set to the remove marker goes.
+    /// Merges maps one level deep; keys of the input win, a key set to the remove marker is removed.
     Merge,
-    /// Maps are merged at every depth; what is not a map on both sides is replaced.
+    /// Merges maps at every depth; any other pair of values is replaced.
     DeepMerge,
-    /// The input, always.
+    /// Always takes the input.
     Replace,
-    /// The greater of two numbers, or of two strings by code point.
+    /// Takes the greater of two numbers, or of two strings by code point.
     Max,
-    /// The lesser of two numbers, or of two strings by code point.
+    /// Takes the lesser of two numbers, or of two strings by code point.
     Min,
-    /// Like `Append`, then only the last items stay, this many.
+    /// Appends like `Append`, then keeps only this many items at the end.
     KeepLast(usize),
-    /// Like `Append`, without duplicates, in order of first appearance.
+    /// Appends like `Append`, without duplicates, in order of first appearance.
     SetUnion,
-    /// The first value that is not null; later ones are ignored.
+    /// Keeps the first value that is not null; later values are ignored.
     SetOnce,
-    /// The input, which has to be one of these values.
+    /// Takes the input, which must be one of these values.
     OneOf(Vec<Value>),
-    /// A list of objects: an object whose value of this key is already there replaces that one in place, others are
+    /// A list of objects: an object replaces the one with the same value of this key in place, other objects are
     /// appended.
     MergeBy(String),
-    /// Like `Append`, but growing beyond this many items is refused.
+    /// Appends like `Append`; growth beyond this many items is rejected.
     Capped(usize),
 }
 
 impl JsonReducer {
-    /// Folds `input` into `current` and says what changed, in time proportional to the input for `Add`, `Append`,
-    /// `Capped` and `Merge`.
+    /// Reduces `input` into `current` and returns the change, in time proportional to the input for `Add`,
+    /// `Append`, `Capped` and `Merge`.
     ///
-    /// `Change::Unchanged` means that the value is equal to what it was. A value that was null, or not a list for the
-    /// reducers that make one of it, is reported as `Change::Set`. Overwriting goes around the reducer: fold what
-    /// [`as_overwrite`] gives with [`JsonReducer::Replace`] (R-GRA-35).
+    /// `Change::Unchanged` means that the value is equal to the previous one. A change from null, or from a value
+    /// that is not a list for the reducers that make a list, is reported as `Change::Set`. An overwrite does not
+    /// use the reducer: reduce the result of [`as_overwrite`] with [`JsonReducer::Replace`] (R-GRA-35).
     ///
     /// # Errors
-    /// When the kinds do not fit the reducer, a sum overflows, a cap would be exceeded, a value is not among those
-    /// allowed, or a key is missing. Then `current` is as before.
-    pub fn fold(&self, current: &mut Value, input: Value) -> Result<Change, Fault> {
+    /// Returns an error if the kinds do not fit the reducer, a sum overflows, a cap would be exceeded, a value is
+    /// not among those allowed, or a key is missing. Then `current` is unchanged.
+    pub fn reduce(&self, current: &mut Value, input: Value) -> Result<Change, ValidationError> {
         match self {
             JsonReducer::Add => arithmetic::add(current, input),
             JsonReducer::Append => Ok(list::append(current, input)),
@@ -97,14 +98,16 @@ impl JsonReducer {
         }
     }
 
-    /// Whether a fold would silently keep another value than the one written, so that the caller can warn or refuse.
+    /// Returns true if the reducer would silently keep the current value, so that the caller can warn or reject.
     ///
-    /// Only `SetOnce` does that (R-GRA-39). A default does not count as a write: pass null while only it is there.
-    pub fn would_ignore(&self, current: &Value, input: &Value) -> bool {
+    /// Only `SetOnce` does that (R-GRA-39). A default does not count as a write: pass null if the field only has
+    /// its default.
+    pub fn ignores_input(&self, current: &Value, input: &Value) -> bool {
         *self == JsonReducer::SetOnce && !current.is_null() && current != input
     }
 
-    /// Whether a fold can fail; one that cannot needs no trial before several fields are folded together.
+    /// Returns true if the reducer can fail; a reducer that cannot fail needs no undo step before several fields
+    /// are applied together.
     pub fn is_fallible(&self) -> bool {
         match self {
             JsonReducer::Append
@@ -135,21 +138,22 @@ fn replace(current: &mut Value, input: Value) -> Change {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::canonical::sorted;
+    use crate::canonical::sort_keys;
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// One row: what the field holds and what is written give what the field holds then and the change, or a message.
+    /// Checks one row: the current value and the input, and the expected value with its change, or the error
+    /// message.
     pub(crate) fn check(reducer: &str, current: Value, input: Value, expected: Result<(Value, Change), &str>) {
         let row = format!("{reducer}: {current} <- {input}");
         let reducer = JsonReducer::parse(reducer).expect(&row);
         let mut value = current.clone();
-        let found = reducer.fold(&mut value, input);
+        let found = reducer.reduce(&mut value, input);
         match expected {
             Ok((after, change)) => {
                 assert_eq!((&found, &value), (&Ok(change.clone()), &after), "{row}");
                 let mut replayed = current;
-                restore(&mut replayed, &change, &part(&after, &change)).expect(&row);
+                apply_delta(&mut replayed, &change, &delta(&after, &change)).expect(&row);
                 assert_eq!(replayed, after, "{row}: replayed");
             }
             Err(message) => {
@@ -159,7 +163,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// R-GRA-22: the update, always; an equal value is no change.
+    /// R-GRA-22: always the update; an equal value is no change.
     #[test]
     fn replace_takes_the_update() {
         let rows = [
@@ -174,7 +178,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// R-GRA-23, R-GRA-39, R-DEB-12: the first value that is not null stays; an ignored write can be told.
+    /// R-GRA-23, R-GRA-39, R-DEB-12: the first value that is not null stays; an ignored write can be detected.
     #[test]
     fn set_once_keeps_the_first_value() {
         let topic = json!("Should AI be regulated?");
@@ -192,11 +196,11 @@ pub(crate) mod tests {
             (JsonReducer::Replace, topic, other, false),
         ];
         for (reducer, current, input, expected) in rows {
-            assert_eq!(reducer.would_ignore(&current, &input), expected, "{reducer:?} {current} {input}");
+            assert_eq!(reducer.ignores_input(&current, &input), expected, "{reducer:?} {current} {input}");
         }
     }
 
-    /// R-GRA-23: the update has to be one of the values.
+    /// R-GRA-23: the update must be one of the values.
     #[test]
     fn one_of_refuses_other_values() {
         let reducer = r#"one_of:["low", "high", null, 3]"#;
@@ -207,8 +211,8 @@ pub(crate) mod tests {
         check(reducer, json!("low"), json!("hihg"), Err(message));
         check(reducer, json!("low"), json!([3]), Err(r#"expected one of "low", "high", null, 3, found array of 1"#));
         let fault =
-            JsonReducer::parse(reducer).expect("known").fold(&mut json!(3), json!("hihg")).expect_err("refused");
-        assert_eq!(fault.help.as_deref(), Some("did you mean `high`?"));
+            JsonReducer::parse(reducer).expect("known").reduce(&mut json!(3), json!("hihg")).expect_err("refused");
+        assert_eq!(fault.with_help.as_deref(), Some("did you mean `high`?"));
     }
 
     #[test]
@@ -264,8 +268,9 @@ pub(crate) mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// R-GRA-34, R-GRA-45: a fold twice on clones is one result; a failing one changes nothing; the stored part
-        /// replays a good one exactly; `Unchanged` means equal, and anything else means different.
+        /// R-GRA-34, R-GRA-45: reducing twice on clones gives one result; a failing reducer changes nothing; the
+        /// stored delta replays a successful change exactly; `Unchanged` means equal, and any other change means
+        /// different.
         #[test]
         fn any_fold_is_deterministic_whole_and_replayable(
             reducer in prop::sample::select(all_reducers()),
@@ -273,22 +278,23 @@ pub(crate) mod tests {
             input in any_value(),
         ) {
             let (mut once, mut twice) = (before.clone(), before.clone());
-            let result = reducer.fold(&mut once, input.clone());
-            prop_assert_eq!(&result, &reducer.fold(&mut twice, input));
+            let result = reducer.reduce(&mut once, input.clone());
+            prop_assert_eq!(&result, &reducer.reduce(&mut twice, input));
             prop_assert_eq!(&once, &twice);
             match result {
                 Err(_) => prop_assert!(reducer.is_fallible() && once == before),
                 Ok(change) => {
                     prop_assert_eq!(change == Change::Unchanged, once == before);
                     let mut replayed = before;
-                    restore(&mut replayed, &change, &part(&once, &change))?;
-                    // Texts, because `0.0` equals `-0.0` as a value; sorted, because the order of keys says nothing.
-                    prop_assert_eq!(sorted(replayed).to_string(), sorted(once).to_string());
+                    apply_delta(&mut replayed, &change, &delta(&once, &change))?;
+                    // Compared as text, because `0.0` equals `-0.0` as a value; sorted, because the order of keys
+                    // has no meaning.
+                    prop_assert_eq!(sort_keys(replayed).to_string(), sort_keys(once).to_string());
                 }
             }
         }
 
-        /// R-GRA-45: a chain of folds is replayed from its parts alone, also through JSON (R-FWK-50).
+        /// R-GRA-45: a chain of changes is replayed from its deltas alone, also through JSON (R-FWK-50).
         #[test]
         fn a_chain_of_folds_replays_from_its_parts(
             reducer in prop::sample::select(all_reducers()),
@@ -296,12 +302,12 @@ pub(crate) mod tests {
         ) {
             let (mut value, mut replayed) = (Value::Null, Value::Null);
             for input in inputs {
-                let Ok(change) = reducer.fold(&mut value, input) else { continue };
-                let stored = serde_json::to_string(&(&change, part(&value, &change)))?;
+                let Ok(change) = reducer.reduce(&mut value, input) else { continue };
+                let stored = serde_json::to_string(&(&change, delta(&value, &change)))?;
                 let (change, piece): (Change, Value) = serde_json::from_str(&stored)?;
-                restore(&mut replayed, &change, &piece)?;
+                apply_delta(&mut replayed, &change, &piece)?;
             }
-            prop_assert_eq!(sorted(replayed).to_string(), sorted(value).to_string());
+            prop_assert_eq!(sort_keys(replayed).to_string(), sort_keys(value).to_string());
         }
     }
 }

@@ -1,21 +1,19 @@
-//! The pure half of superstep: what a graph run means, with no runtime, clock or I/O.
+//! The pure half of superstep: the semantics of a graph run, without a runtime, a clock or I/O.
 //!
-//! Give the machine a checkpoint and it says which tasks to run; give it their results and it says what
-//! to commit and what to tell. Users name the `superstep` crate, which re-exports what they need from here.
+//! The caller gives the machine a checkpoint, and the machine returns the tasks to run. The caller gives the
+//! machine their results, and the machine returns what to commit and which events to publish. Users depend on the
+//! `superstep` crate, which re-exports the public part of this crate.
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::print_stderr)]
 
-mod advance;
 pub mod apply;
 pub mod canonical;
 pub mod change;
 pub mod checkpoint;
 pub mod command;
-pub mod conventions;
-pub mod datum;
-pub mod drawing;
+pub mod diagram;
+pub mod dynamic_state;
 pub mod error;
-pub mod fault;
 pub mod field;
 pub mod graph;
 pub mod id;
@@ -24,13 +22,14 @@ pub mod machine;
 pub mod message;
 pub mod migration;
 pub mod model;
-#[doc(hidden)]
-pub mod planted;
 pub mod port;
-pub mod record;
-pub mod redact;
+pub mod redaction;
 pub mod reducer;
+mod schedule;
 pub mod schema;
+#[doc(hidden)]
+pub mod seeded_bugs;
+pub mod semantic_conventions;
 pub mod state;
 pub mod store;
 pub mod suggest;
@@ -40,3 +39,5 @@ pub mod time;
 pub mod tool;
 pub mod types;
 pub mod update;
+pub mod validation_error;
+pub mod value;

@@ -1,8 +1,9 @@
-//! A run without I/O: it says what to run, what to save and when to stop; the rim does it.
+//! The state machine of a run, without I/O: decides what to run, what to commit and when to stop; the engine
+//! performs it.
 //!
-//! Nothing awaits here and nothing is read from the world but through [`World`]. The rim calls
-//! [`Machine::step`] until it says stop, and reports back with [`Machine::finished`] and
-//! [`Machine::saved`]. Folding is in `apply`, succession in `advance`.
+//! Nothing awaits here, and the only inputs from outside are those of [`Environment`]. The engine calls [`Machine::next_action`]
+//! until it returns a stop, and reports back with [`Machine::task_ended`] and [`Machine::commit_completed`]. Reducing is in
+//! `apply`, scheduling in `advance`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -10,233 +11,236 @@ use std::sync::Arc;
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use crate::advance::{Due, Leads, Position};
 use crate::apply::{Applied, FieldSet};
 use crate::change::Change;
-use crate::checkpoint::{Namespace, Pending, Question};
-use crate::datum::Datum;
-use crate::error::{Code, Error, Partial};
+use crate::checkpoint::{CheckpointNamespace, Interrupt, PendingEntry};
+use crate::error::{Error, ErrorCode, PartialOutcome};
 use crate::field::AnyState;
 use crate::graph::{BranchPolicy, Topology};
 use crate::id::{CheckpointId, FieldId, NodeId, RunId, TaskId, ThreadId};
 use crate::port::{Commit, Lease, StateRef, ThreadStatus};
+use crate::schedule::{NextTask, Position, Routing};
 use crate::update::Update;
+use crate::value::AnyValue;
 
-mod begin;
+mod apply_updates;
+mod commit;
+mod complete_superstep;
 mod ephemeral;
 mod event;
-mod exit;
-mod finish;
-mod fold;
+mod exit_durability;
+mod external_update;
 mod limits;
 mod resume;
-mod save;
-mod settle;
-mod store;
+mod routing;
+mod start;
+mod stored_form;
 mod task;
-mod update;
+mod task_finished;
 mod view;
-mod ways;
 
-pub use begin::Warm;
-pub use event::Event;
-pub use exit::Draft;
+pub use event::MachineEvent;
+pub use exit_durability::UnsavedCheckpoint;
+pub use external_update::{AsNode, StateUpdate};
 pub use limits::{Breakpoints, OnLimit};
-pub use resume::{Answers, Resume, already_answered};
-pub use store::{Read, check_thread, read_state, read_thread};
-pub use task::{HANDLER_ORDINALS, Task, TaskEnd, TaskKey, ids_at, ids_under, question_id, question_id_in};
-pub use update::{AsNode, StateUpdate};
-pub use view::without;
+pub use resume::{Resume, ResumeValues, already_resumed};
+pub use start::CachedState;
+pub use stored_form::{RestoredCheckpoint, check_compatibility, restore_checkpoint, restore_state};
+pub use task::{
+    ERROR_HANDLER_ORDINAL_BASE, Task, TaskEnd, TaskIdParts, interrupt_id, interrupt_id_in_step, task_ids_at,
+    task_ids_under_name,
+};
+pub use view::with_fields_reset;
 
-/// What the machine takes from the world: time and fresh ids.
-pub trait World: Send + Sync {
-    /// Now, in microseconds since 1970.
+/// The source of time and new ids.
+pub trait Environment: Send + Sync {
+    /// Returns the current time, in microseconds since 1970.
     fn now(&self) -> i64;
-    /// A fresh id whose text sorts after those given before.
-    fn fresh(&self) -> u128;
+    /// Returns a new id whose text sorts after those returned before.
+    fn new_id(&self) -> u128;
 }
 
-/// What a run is told at its start.
+/// The configuration of a run.
 #[derive(Clone)]
-pub struct Config {
-    /// The run.
+pub struct MachineConfig {
+    /// Id of the run.
     pub run: RunId,
-    /// The thread, where there is one.
+    /// Id of the thread, if there is one.
     pub thread: Option<ThreadId>,
-    /// The path of the graph.
-    pub namespace: Namespace,
-    /// The right to save; without it nothing is saved.
+    /// Namespace of the graph.
+    pub namespace: CheckpointNamespace,
+    /// Lease on the thread; without a lease nothing is saved.
     pub lease: Option<Lease>,
-    /// How many supersteps may run.
-    pub limit: u32,
-    /// What happens when they are used up.
+    /// Maximum number of supersteps.
+    pub recursion_limit: u32,
+    /// Result of a run that reaches the limit.
     pub on_limit: OnLimit,
-    /// Where to stop before a node.
-    pub before: Breakpoints,
-    /// Where to stop after a node.
-    pub after: Breakpoints,
-    /// What the failure of one task means for the others.
-    pub failures: BranchPolicy,
-    /// A second value for a `set_once` field is an error.
+    /// Nodes to pause before.
+    pub interrupt_before: Breakpoints,
+    /// Nodes to pause after.
+    pub interrupt_after: Breakpoints,
+    /// Effect of one failed task on the others.
+    pub branch_policy: BranchPolicy,
+    /// True if a second value for a `set_once` field is an error.
     pub strict_set_once: bool,
-    /// Whether all is saved in one commit when the run ends, and nothing before.
-    pub at_exit: bool,
-    /// Whether anybody watches: without it no events are made.
-    pub observe: bool,
-    /// What the caller says about the run.
+    /// True if everything is saved in one commit when the run ends, and nothing before.
+    pub saves_at_exit: bool,
+    /// True if the run has a subscriber; otherwise no events are created.
+    pub emits_events: bool,
+    /// Metadata that the caller set for the run.
     pub metadata: Arc<BTreeMap<String, Value>>,
-    /// The task of the graph around, for a graph inside another.
-    pub outer_task: Option<TaskId>,
-    /// Time and ids.
-    pub world: Arc<dyn World>,
+    /// Task of the parent graph that runs this subgraph; `None` for the root graph.
+    pub parent_task: Option<TaskId>,
+    /// Source of time and ids.
+    pub environment: Arc<dyn Environment>,
 }
 
-/// What the rim is to do next.
-pub enum Step {
+/// The next action of the engine.
+pub enum Action {
     /// Start these tasks.
     Run(SmallVec<[Task; 1]>),
     /// Wait until a task ends, then report it.
     Wait,
     /// Stop these tasks, by index: their results no longer matter.
     Cancel(Vec<usize>),
-    /// Stop these tasks if they still run, and report how each ended: what has finished counts.
+    /// Stop these tasks if they still run, and report how each ended: finished results count.
     Abort(Vec<usize>),
-    /// Make this durable, then call [`Machine::saved`].
+    /// Make this commit durable, then call [`Machine::commit_completed`].
     Save(Box<Commit>),
-    /// The run is over.
-    Stop(Box<Outcome>),
+    /// The run has ended.
+    Stop(Box<MachineOutcome>),
 }
 
-/// How a run ended.
-pub struct Outcome {
-    /// The state after the last whole superstep.
+/// The result of a run.
+pub struct MachineOutcome {
+    /// State after the last complete superstep.
     pub state: Arc<AnyState>,
-    /// How.
-    pub end: End,
+    /// Reason why the run ended.
+    pub end: MachineEnd,
     /// The newest checkpoint.
     pub checkpoint: Option<CheckpointId>,
-    /// The step it is of.
+    /// Step of that checkpoint.
     pub step: i64,
-    /// The nodes that are due.
+    /// The scheduled nodes.
     pub next: Vec<Arc<str>>,
-    /// How many supersteps ran.
+    /// Number of supersteps that ran.
     pub supersteps: u64,
-    /// What was let pass but should be known.
+    /// Warnings about tolerated problems.
     pub warnings: Vec<String>,
 }
 
-/// How a run ended.
-pub enum End {
-    /// Nothing is due.
+/// The reason why a run ended.
+pub enum MachineEnd {
+    /// No task is scheduled.
     Finished,
-    /// It waits for answers.
-    Interrupted(Vec<Question>),
-    /// It stopped at a breakpoint, before or after these nodes.
+    /// The run waits for resume values.
+    Interrupted(Vec<Interrupt>),
+    /// The run paused at a breakpoint, before or after these nodes.
     Paused(Vec<Arc<str>>),
-    /// It stopped at a step boundary because it was asked to.
+    /// The run stopped at a superstep boundary, as requested.
     Drained,
-    /// It used up its supersteps and was told to return what there is.
+    /// The run reached its recursion limit and returns the state so far.
     Truncated,
-    /// It hands a command to a graph around it.
-    Outward(Box<crate::command::Outward>),
-    /// It failed.
+    /// The run ends with a command for a parent graph.
+    Outward(Box<crate::command::ParentCommand>),
+    /// The run failed.
     Failed(Error),
 }
 
 enum Phase {
     Plan,
     Running,
-    Ended(Box<End>),
+    Ended(Box<MachineEnd>),
     Over,
 }
 
-enum Status {
+enum TaskStatus {
     Ready,
     Running,
-    Done { resolved: Resolved, kept: bool },
+    Done { resolved: ResolvedOutput, kept: bool },
     Skipped { kept: bool },
-    Asked(Vec<Question>),
+    Interrupted(Vec<Interrupt>),
     Paused(Vec<Arc<str>>),
     Failed(Error),
     Cancelled,
 }
 
-struct Slot {
-    due: Due,
-    status: Status,
-    records: Option<Arc<BTreeMap<String, Datum>>>,
+struct TaskSlot {
+    due: NextTask,
+    status: TaskStatus,
+    records: Option<Arc<BTreeMap<String, AnyValue>>>,
 }
 
-/// A task's output held against schema and drawing.
+/// The output of a task after validation against schema and topology.
 #[derive(Default)]
-struct Resolved {
+struct ResolvedOutput {
     update: Update,
-    leads: Leads,
-    outward: Option<Box<crate::command::Outward>>,
+    leads: Routing,
+    outward: Option<Box<crate::command::ParentCommand>>,
     cached: bool,
 }
 
 /// A run without I/O.
 pub struct Machine {
     graph: Arc<Topology>,
-    config: Config,
+    config: MachineConfig,
     state: Arc<AnyState>,
     written: FieldSet,
     position: Position,
-    slots: SmallVec<[Slot; 1]>,
-    /// Slots that were not handed out yet.
+    slots: SmallVec<[TaskSlot; 1]>,
+    /// True if there are slots that were not handed out yet.
     has_ready: bool,
-    /// No slot before this one is ready or running.
-    first_open: usize,
+    /// No slot before this index is ready or running.
+    first_active_slot: usize,
     folded: Option<Applied>,
     phase: Phase,
-    head: Option<CheckpointId>,
-    /// The newest checkpoint that is known to be saved; `head` runs ahead of it while a commit is under way.
-    durable: Option<CheckpointId>,
-    saving: Option<CheckpointId>,
-    /// What is held back until the run ends, where it saves only then.
-    unsaved: Option<Box<exit::Unsaved>>,
-    /// Fields that the loaded checkpoint does not know, because the schema is newer.
-    unknown: FieldSet,
-    /// Fields that migrations have made of the loaded checkpoint: the next one holds them whole.
+    latest_checkpoint: Option<CheckpointId>,
+    /// The newest durable checkpoint; `head` is ahead of it while a commit is in flight.
+    latest_durable: Option<CheckpointId>,
+    checkpoint_in_flight: Option<CheckpointId>,
+    /// Work that is deferred to the end of the run, with exit durability.
+    unsaved_work: Option<Box<exit_durability::UnsavedWork>>,
+    /// Fields that the loaded checkpoint does not contain, because the schema is newer.
+    fields_not_in_checkpoint: FieldSet,
+    /// Fields that migrations created from the loaded checkpoint: the next checkpoint stores their full values.
     migrated: FieldSet,
-    /// What is known of tasks has been brought into the shape of today's state, and the store has it as it was.
+    /// True if pending entries were migrated to the current schema while the checkpointer still has their old form.
     is_migrated: bool,
-    /// The next checkpoint builds on none.
-    begins_line: bool,
-    /// What is to be saved, each with the events that may be told after it.
-    outbox: VecDeque<(Box<Commit>, Vec<Event>)>,
-    events: Vec<Event>,
-    unsaved_events: Vec<Event>,
-    saving_events: Vec<Event>,
-    answers: Option<Arc<Answers>>,
+    /// True if the next checkpoint has no parent.
+    starts_history: bool,
+    /// Commits to hand out, each with the events that may be published after it.
+    pending_commits: VecDeque<(Box<Commit>, Vec<MachineEvent>)>,
+    events: Vec<MachineEvent>,
+    unsaved_events: Vec<MachineEvent>,
+    saving_events: Vec<MachineEvent>,
+    answers: Option<Arc<ResumeValues>>,
     supersteps: u64,
     recent: Vec<NodeId>,
     warnings: Vec<String>,
     skip_breakpoint: bool,
-    /// The next checkpoint begins a new line of history.
-    branches: bool,
+    /// True if the next checkpoint starts a fork.
+    forks_history: bool,
     drain: bool,
     cancel: SmallVec<[usize; 1]>,
     abort: SmallVec<[usize; 1]>,
-    pending: Vec<Pending>,
-    /// What changed since the input, for the graph around; `None` when it began in an earlier process.
+    pending: Vec<PendingEntry>,
+    /// Changes since the input, for the parent graph; `None` if the call started in an earlier process.
     since_input: Option<BTreeMap<FieldId, Change>>,
-    /// The step of the checkpoint the run started from; before the first one, on a new thread.
-    came_in: i64,
+    /// Step of the checkpoint the run started from; on a new thread the step before the first one.
+    start_step: i64,
 }
 
 impl Machine {
-    /// What to do next.
-    pub fn step(&mut self) -> Step {
-        if !self.outbox.is_empty() {
+    /// Returns the next action.
+    pub fn next_action(&mut self) -> Action {
+        if !self.pending_commits.is_empty() {
             return self.save();
         }
         if !self.cancel.is_empty() {
-            return Step::Cancel(self.cancel.drain(..).collect());
+            return Action::Cancel(self.cancel.drain(..).collect());
         }
         if !self.abort.is_empty() {
-            return Step::Abort(self.abort.drain(..).collect());
+            return Action::Abort(self.abort.drain(..).collect());
         }
         loop {
             match self.phase {
@@ -245,72 +249,75 @@ impl Machine {
                     if std::mem::take(&mut self.has_ready) {
                         let ready = self.start_ready();
                         if !ready.is_empty() {
-                            return Step::Run(ready);
+                            return Action::Run(ready);
                         }
                     }
                     if self.has_open() {
-                        return Step::Wait;
+                        return Action::Wait;
                     }
-                    self.settle();
+                    self.complete_superstep();
                 }
-                Phase::Ended(_) if self.has_unsaved() => self.save_unsaved(),
+                Phase::Ended(_) if self.has_unsaved() => self.commit_unsaved(),
                 Phase::Ended(_) => return self.stop(),
-                Phase::Over => return Step::Wait,
+                Phase::Over => return Action::Wait,
             }
-            if !self.outbox.is_empty() {
+            if !self.pending_commits.is_empty() {
                 return self.save();
             }
         }
     }
 
-    fn save(&mut self) -> Step {
-        let Some((commit, events)) = self.outbox.pop_front() else { return Step::Wait };
+    fn save(&mut self) -> Action {
+        let Some((commit, events)) = self.pending_commits.pop_front() else { return Action::Wait };
         self.saving_events = events;
-        self.saving = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
-        Step::Save(commit)
+        self.checkpoint_in_flight = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
+        Action::Save(commit)
     }
 
-    /// The last [`Step::Save`] is durable: what it speaks of may be told.
-    pub fn saved(&mut self) {
-        self.durable = self.saving.take().or(self.durable);
-        self.unsaved_is_saved();
+    /// Reports that the last [`Action::Save`] is durable: its events may be published.
+    pub fn commit_completed(&mut self) {
+        self.latest_durable = self.checkpoint_in_flight.take().or(self.latest_durable);
+        self.unsaved_committed();
         self.events.append(&mut self.saving_events);
     }
 
-    /// A commit that counted as saved was not: nobody knows which checkpoint is the newest one saved.
-    pub fn forget_saved(&mut self) {
-        self.durable = None;
+    /// Invalidates the durable checkpoint after a commit that counted as saved was lost: the newest saved
+    /// checkpoint is then unknown.
+    pub fn invalidate_durable(&mut self) {
+        self.latest_durable = None;
     }
 
-    /// What is to be saved, in order, for a rim that runs nothing.
+    /// Takes the pending commits, in order, for a caller that runs no tasks.
     pub fn take_commits(&mut self) -> Vec<Commit> {
-        std::mem::take(&mut self.outbox).into_iter().map(|(commit, _)| *commit).collect()
+        std::mem::take(&mut self.pending_commits).into_iter().map(|(commit, _)| *commit).collect()
     }
 
-    /// What may be told once the commit that is under way is saved: a rim that keeps events saves them with it.
-    pub fn saving_events(&self) -> &[Event] {
+    /// Returns the events to publish after the commit in flight; an engine with an event journal saves them with
+    /// that commit.
+    pub fn saving_events(&self) -> &[MachineEvent] {
         &self.saving_events
     }
 
-    /// Events made since the last call, in order.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    /// Takes the events since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<MachineEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// Asks the run to stop at the next step boundary.
+    /// Requests a stop at the next superstep boundary.
     pub fn drain(&mut self) {
         self.drain = true;
     }
 
-    /// Ends the run inside its superstep: what has finished is kept, what still runs is stopped and counts as not begun.
+    /// Ends the run inside its superstep: finished results are kept, running tasks are stopped and count as not
+    /// started.
     pub fn cancel(&mut self) {
         if !matches!(self.phase, Phase::Running) {
             return;
         }
         for (index, slot) in self.slots.iter_mut().enumerate() {
-            let is_running = matches!(slot.status, Status::Running);
-            if is_running || matches!(slot.status, Status::Ready) {
-                slot.status = Status::Cancelled;
+            let is_running = matches!(slot.status, TaskStatus::Running);
+            if is_running || matches!(slot.status, TaskStatus::Ready) {
+                slot.status = TaskStatus::Cancelled;
             }
             if is_running {
                 self.cancel.push(index);
@@ -318,45 +325,46 @@ impl Machine {
         }
     }
 
-    /// The compiled graph.
+    /// Returns the compiled graph.
     #[must_use]
     pub fn graph(&self) -> &Arc<Topology> {
         &self.graph
     }
 
-    /// The state after the last whole superstep.
+    /// Returns the state after the last complete superstep.
     #[must_use]
     pub fn state(&self) -> StateRef {
         StateRef { schema: self.graph.schema.clone(), state: self.state.clone() }
     }
 
-    /// Turns a failure outside the machine into the error of this run, with what there is of it.
+    /// Converts a failure outside the machine into the error of this run, with its partial result.
     #[must_use]
     pub fn failure(&self, error: Error) -> Error {
-        error.on_thread(self.config.thread.as_ref()).at_step(self.position.step).with_partial(self.partial())
+        error.with_thread(self.config.thread.as_ref()).with_step(self.position.step).with_partial(self.partial())
     }
 
-    fn partial(&self) -> Partial {
-        let is_saved = !self.is_ahead();
+    fn partial(&self) -> PartialOutcome {
+        let is_saved = !self.has_unsaved_state();
         let next = self.next_names().into_iter().filter(|_| is_saved);
-        Partial {
+        PartialOutcome {
             state: is_saved.then(|| self.state.clone() as _),
             next: next.map(|name| name.to_string()).collect(),
             recent: self.recent.iter().map(|id| self.graph.node(*id).name.to_string()).collect(),
-            checkpoint: self.durable,
+            checkpoint: self.latest_durable,
         }
     }
 
-    /// True while the state holds more than the newest checkpoint that is known to be saved.
-    fn is_ahead(&self) -> bool {
+    /// Returns true if the state is ahead of the newest durable checkpoint.
+    fn has_unsaved_state(&self) -> bool {
         let is_step = |commit: &Commit| commit.checkpoint.is_some();
-        let is_under_way = self.saving.is_some() || self.outbox.iter().any(|(commit, _)| is_step(commit));
+        let is_under_way =
+            self.checkpoint_in_flight.is_some() || self.pending_commits.iter().any(|(commit, _)| is_step(commit));
         self.config.lease.is_some() && (is_under_way || self.folded.is_some())
     }
 
     fn next_names(&self) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
-        for due in &self.position.due {
+        for due in &self.position.next_tasks {
             let name = &self.graph.node(due.node).name;
             if !names.contains(name) {
                 names.push(name.clone());
@@ -367,102 +375,107 @@ impl Machine {
 
     fn plan(&mut self) {
         if let Some((end, status)) = self.limit_reached() {
-            self.end_between(end, status);
+            self.end_between_supersteps(end, status);
             return;
         }
-        if self.position.due.is_empty() {
-            self.phase = Phase::Ended(Box::new(End::Finished));
+        if self.position.next_tasks.is_empty() {
+            self.phase = Phase::Ended(Box::new(MachineEnd::Finished));
             return;
         }
         let paused = self.breakpoint_before();
         if !paused.is_empty() {
-            self.end_between(End::Paused(paused), ThreadStatus::Interrupted);
+            self.end_between_supersteps(MachineEnd::Paused(paused), ThreadStatus::Interrupted);
             return;
         }
         if self.drain {
-            self.end_between(End::Drained, ThreadStatus::Idle);
+            self.end_between_supersteps(MachineEnd::Drained, ThreadStatus::Idle);
             return;
         }
-        self.phase = match self.fill_slots() {
+        self.phase = match self.prepare_tasks() {
             Ok(()) => Phase::Running,
-            Err(error) => Phase::Ended(Box::new(End::Failed(error))),
+            Err(error) => Phase::Ended(Box::new(MachineEnd::Failed(error))),
         };
     }
 
     fn start_ready(&mut self) -> SmallVec<[Task; 1]> {
         let mut tasks = SmallVec::new();
         for index in 0..self.slots.len() {
-            if !matches!(self.slots[index].status, Status::Ready) {
+            if !matches!(self.slots[index].status, TaskStatus::Ready) {
                 continue;
             }
-            self.slots[index].status = Status::Running;
+            self.slots[index].status = TaskStatus::Running;
             tasks.push(self.task(index));
         }
         tasks
     }
 
-    /// Whether a task is ready or running. Looks at each slot once in a superstep: what has ended stays so.
+    /// Returns true if a task is ready or running. Visits each slot once per superstep, because an ended task stays
+    /// ended.
     fn has_open(&mut self) -> bool {
-        let is_open = |slot: &Slot| matches!(slot.status, Status::Ready | Status::Running);
-        while self.slots.get(self.first_open).is_some_and(|slot| !is_open(slot)) {
-            self.first_open += 1;
+        let is_open = |slot: &TaskSlot| matches!(slot.status, TaskStatus::Ready | TaskStatus::Running);
+        while self.slots.get(self.first_active_slot).is_some_and(|slot| !is_open(slot)) {
+            self.first_active_slot += 1;
         }
-        self.first_open < self.slots.len()
+        self.first_active_slot < self.slots.len()
     }
 
     fn task(&mut self, index: usize) -> Task {
         let slot = &self.slots[index];
-        if self.config.observe {
+        if self.config.emits_events {
             let id = self.task_id(&slot.due);
             let node = self.graph.node(slot.due.node).name.clone();
-            let view = Some(StateRef { schema: self.graph.schema.clone(), state: self.view_of(slot.due.node) });
-            let (sent, step, checkpoint) =
-                (slot.due.send.as_ref().map(|send| send.payload.clone()), self.position.step + 1, self.head);
-            self.events.push(Event::TaskStarted { task: id, node, step, view, sent, checkpoint });
+            let view = Some(StateRef { schema: self.graph.schema.clone(), state: self.node_view(slot.due.node) });
+            let (sent, step, checkpoint) = (
+                slot.due.send.as_ref().map(|send| send.payload.clone()),
+                self.position.step + 1,
+                self.latest_checkpoint,
+            );
+            self.events.push(MachineEvent::TaskStarted { task: id, node, step, view, sent, checkpoint });
         }
         Task {
             index,
             node: slot.due.node,
-            view: self.view_of(slot.due.node),
+            view: self.node_view(slot.due.node),
             send: slot.due.send.clone(),
             key: self.key(&slot.due),
-            named: slot.due.named().cloned(),
+            id_node_name: slot.due.id_node_name().cloned(),
             step: self.position.step + 1,
             remaining: self.remaining(),
-            answers: self.answers.clone(),
-            records: slot.records.clone(),
-            checkpoint: self.head,
-            draft: self.draft(),
+            resume_values: self.answers.clone(),
+            recorded_results: slot.records.clone(),
+            checkpoint: self.latest_checkpoint,
+            unsaved_checkpoint: self.draft(),
         }
     }
 
-    fn key(&self, due: &Due) -> TaskKey {
-        // Without a checkpoint the task around names it: a graph inside that is not saved is asked again as itself.
-        let unsaved = || self.config.outer_task.map_or(self.config.run.bits(), TaskId::bits);
-        let (origin, step) = match &due.since {
+    fn key(&self, due: &NextTask) -> TaskIdParts {
+        // Without a checkpoint the id is derived from the parent task: an unsaved subgraph gets the same task ids
+        // when it runs again.
+        let unsaved = || self.config.parent_task.map_or(self.config.run.bits(), TaskId::bits);
+        let (origin, step) = match &due.scheduled_at {
             Some(since) => (since.checkpoint.bits(), since.step),
-            None => (self.head.map_or_else(unsaved, CheckpointId::bits), self.position.step),
+            None => (self.latest_checkpoint.map_or_else(unsaved, CheckpointId::bits), self.position.step),
         };
-        TaskKey { origin, step, fan_out: due.fan_out() }
+        TaskIdParts { origin, step, send_index: due.send_index() }
     }
 
-    fn task_id(&self, due: &Due) -> TaskId {
-        let name = due.named().unwrap_or_else(|| &self.graph.node(due.node).name);
+    fn task_id(&self, due: &NextTask) -> TaskId {
+        let name = due.id_node_name().unwrap_or_else(|| &self.graph.node(due.node).name);
         self.key(due).id(&self.config.namespace, name)
     }
 
-    fn stop(&mut self) -> Step {
-        // Everything is saved by now: what was said since the last commit may be told.
+    fn stop(&mut self) -> Action {
+        // Everything is saved at this point: events since the last commit may be published.
         self.events.append(&mut self.unsaved_events);
-        let Phase::Ended(end) = std::mem::replace(&mut self.phase, Phase::Over) else { return Step::Wait };
+        let Phase::Ended(end) = std::mem::replace(&mut self.phase, Phase::Over) else { return Action::Wait };
         let end = match *end {
-            End::Failed(error) => End::Failed(self.failure(error)),
+            MachineEnd::Failed(error) => MachineEnd::Failed(self.failure(error)),
             end => end,
         };
-        Step::Stop(Box::new(Outcome {
+        Action::Stop(Box::new(MachineOutcome {
             state: self.state.clone(),
             end,
-            checkpoint: self.head,
+            checkpoint: self.latest_checkpoint,
             step: self.position.step,
             next: self.next_names(),
             supersteps: self.supersteps,
@@ -471,7 +484,7 @@ impl Machine {
     }
 }
 
-/// A broken promise between rim and machine.
-fn out_of_turn(what: &str) -> Error {
-    Error::new(Code::Internal, format!("the machine was told {what} out of turn"))
+/// Returns the error for a violation of the protocol between engine and machine.
+fn protocol_error(what: &str) -> Error {
+    Error::new(ErrorCode::Internal, format!("the machine was told {what} out of turn"))
 }

@@ -1,29 +1,29 @@
-//! Messages: what people, models and tools say to each other, and the list that keeps them.
+//! Messages of users, models and tools, and the list that holds them.
 //!
-//! Three written forms are read (role, seed, LangChain; see `read`), one is written unless another is asked for.
-//! Nothing here makes ids or reads a clock: whoever owns those stamps an update before it is folded.
-//! The list and its fold are in `list` and `fold`, what an update may say in `edit`, what a provider gets in `trim`.
+//! Three JSON forms are parsed (role, class name, LangChain; see `read`), and the role form is written by default.
+//! Nothing here creates ids or reads a clock: the engine assigns ids to an update before it is reduced. The list
+//! and its reducer are in `list` and `fold`, the updates in `edit`, the trimming for a provider in `trim`.
 
 mod content;
-mod edit;
-mod fold;
 mod list;
-mod read;
+mod parse;
+mod reduce;
 mod schema;
+mod serialize;
 mod tokens;
 mod trim;
+mod update;
 mod usage;
-mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use content::{Content, Media, MediaSource, Part};
-pub use edit::{MessageEdit, MessageEdits, RemoveAll, RemoveMessage};
-pub use list::{Iter, Messages};
+pub use content::{Content, ContentPart, Media, MediaSource};
+pub use list::{Messages, MessagesIter};
 pub(crate) use tokens::of_text as tokens_of_text;
 pub use tokens::{TokenCount, count_tokens};
-pub use trim::{TrimBudget, Trimmed, close_unanswered, trim};
+pub use trim::{TrimOptions, TrimResult, add_missing_tool_results, trim};
+pub use update::{MessageUpdate, MessageUpdates, RemoveAll, RemoveMessage};
 
 use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
@@ -45,32 +45,33 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Message {
-    /// What a later message must carry to replace this one; without it a message is only ever appended.
+    /// Id of the message. A later message with the same id replaces this one; a message without an id is always
+    /// appended.
     pub id: Option<MessageId>,
-    /// Who speaks.
+    /// Role of the author.
     pub role: Role,
-    /// What is said.
+    /// Content of the message.
     pub content: Content,
-    /// Which speaker of that role, e.g. the agent or the tool.
+    /// Name of the author within the role, for example of the agent or the tool.
     pub name: Option<String>,
-    /// What an assistant asks to be run.
+    /// Tool calls that an assistant requests.
     pub tool_calls: Vec<ToolCall>,
-    /// Which call a tool message answers.
+    /// Id of the call that a tool message answers.
     pub tool_call_id: Option<String>,
-    /// How the call went; only written and read for tool messages.
+    /// Status of the tool call; only written and parsed for tool messages.
     pub status: ToolStatus,
-    /// What the application or the provider notes about the message.
+    /// Metadata from the application or the provider.
     pub metadata: BTreeMap<String, Value>,
-    /// When it was said.
+    /// Creation time.
     pub time: Option<jiff::Timestamp>,
-    /// What it cost.
-    pub usage: Option<Usage>,
-    /// Keys of the JSON it was read from that have no field here, kept so that they are written again.
+    /// Token usage.
+    pub usage: Option<TokenUsage>,
+    /// Keys of the parsed JSON that have no field here, kept so that they are written again.
     pub extra: BTreeMap<String, Value>,
 }
 
 impl Message {
-    /// A message of that role and nothing else.
+    /// Creates a message with this role and content.
     pub fn new(role: Role, content: impl Into<Content>) -> Self {
         Self {
             id: None,
@@ -87,22 +88,22 @@ impl Message {
         }
     }
 
-    /// What the person says.
+    /// Creates a message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// What the model says.
+    /// Creates a message of the model.
     pub fn assistant(content: impl Into<Content>) -> Self {
         Self::new(Role::Assistant, content)
     }
 
-    /// What the model is told to be.
+    /// Creates a system message: instructions for the model.
     pub fn system(content: impl Into<Content>) -> Self {
         Self::new(Role::System, content)
     }
 
-    /// What the tool answers to the call of that id.
+    /// Creates the tool message that answers the call with this id.
     pub fn tool(call_id: impl Into<String>, content: impl Into<Content>) -> Self {
         Self { tool_call_id: Some(call_id.into()), ..Self::new(Role::Tool, content) }
     }
@@ -114,47 +115,47 @@ impl Message {
         self
     }
 
-    /// Sets the name of the speaker.
+    /// Sets the name of the author.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Adds calls that the assistant asks for.
+    /// Adds tool calls that the assistant requests.
     #[must_use]
     pub fn with_tool_calls(mut self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         self.tool_calls.extend(calls);
         self
     }
 
-    /// Says how the tool call went.
+    /// Sets the status of the tool call.
     #[must_use]
     pub fn with_status(mut self, status: ToolStatus) -> Self {
         self.status = status;
         self
     }
 
-    /// Notes one thing about the message.
+    /// Adds one entry of metadata.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// The text of the content; of parts, the texts one after the other.
+    /// Returns the text of the content; for content parts, their concatenated texts.
     pub fn text(&self) -> Cow<'_, str> {
         self.content.text()
     }
 }
 
-/// The name of a message within its list.
+/// The id of a message within its list.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct MessageId(Arc<str>);
 
 impl MessageId {
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -178,7 +179,7 @@ impl AsRef<str> for MessageId {
     }
 }
 
-// Lets the index of a list be asked with text.
+// Permits lookups in the index of a list with a `&str`.
 impl Borrow<str> for MessageId {
     fn borrow(&self) -> &str {
         &self.0
@@ -203,74 +204,74 @@ impl From<&MessageId> for MessageId {
     }
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Role {
-    /// Whoever wrote the application.
+    /// The author of the application.
     System,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
-    /// A tool that the model asked for.
+    /// A tool that the model called.
     Tool,
 }
 
-/// One call that an assistant asks for.
+/// One tool call that an assistant requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// What the answer must name.
+    /// Id that the answer must carry.
     pub id: String,
-    /// Which tool.
+    /// Name of the tool.
     pub name: String,
-    /// Its arguments; the text as it came if the model wrote something that is not JSON.
+    /// Arguments; the text as received if the model wrote something that is not JSON.
     pub args: Value,
     /// Keys that the provider added.
     pub extra: BTreeMap<String, Value>,
 }
 
 impl ToolCall {
-    /// A call of that tool.
+    /// Creates a call of this tool.
     pub fn new(id: impl Into<String>, name: impl Into<String>, args: impl Into<Value>) -> Self {
         Self { id: id.into(), name: name.into(), args: args.into(), extra: BTreeMap::new() }
     }
 }
 
-/// How a tool call went.
+/// The status of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     /// The content is the result.
     #[default]
     Success,
-    /// The content says what went wrong.
+    /// The content describes the error.
     Error,
 }
 
-/// Tokens that a message cost.
+/// The token usage of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Usage {
-    /// Tokens that the model read.
+pub struct TokenUsage {
+    /// Number of tokens that the model read.
     #[serde(alias = "prompt_tokens")]
     pub input_tokens: u64,
-    /// Tokens that the model wrote.
+    /// Number of tokens that the model wrote.
     #[serde(alias = "completion_tokens")]
     pub output_tokens: u64,
-    /// Both, or more where the provider counts more.
+    /// Sum of both, or more if the provider counts more.
     pub total_tokens: u64,
-    /// Counted by us and not by the provider.
+    /// True if the numbers are an estimate of superstep, false if the provider counted them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// What else the provider counted.
+    /// Further counts of the provider.
     #[serde(flatten)]
     pub details: BTreeMap<String, Value>,
 }
 
-impl Usage {
-    /// What the provider counted.
+impl TokenUsage {
+    /// Creates the usage from the counts of a provider.
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self {
             input_tokens,

@@ -1,7 +1,7 @@
-//! How threads of an older state's shape are read: what a graph says of each change of it.
+//! Migrations: the declared changes of a state schema, for threads of older versions.
 //!
-//! A migration is applied to what a store gives back, whenever it is read, and never writes by itself. What a graph
-//! declares is checked in `plan`, what it does to a checkpoint is in `apply`.
+//! A migration is applied whenever a checkpoint is read, and never writes by itself. The declarations are checked
+//! in `plan` and applied to a checkpoint in `apply`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::fault::Fault;
+use crate::validation_error::ValidationError;
 
 mod apply;
-mod plan;
+mod registry;
 
 pub(crate) use apply::check_version;
-pub use apply::{Migrated, migrate};
-pub use plan::Migrations;
+pub use apply::{MigratedCheckpoint, migrate};
+pub use registry::Migrations;
 
-/// What changed between two versions of a state's shape, in the order it is to be done.
+/// The changes between two versions of a state schema, in the order in which they are applied.
 ///
 /// ```
 /// use serde_json::{Value, json};
 /// use superstep_core::error::Result;
 /// use superstep_core::migration::Migration;
 ///
-/// let migration = Migration::to(2)
+/// let migration = Migration::to_version(2)
 ///     .add("language", "en")
 ///     .rename("msgs", "messages")
 ///     .map("score", |percent: u8| f64::from(percent) / 100.0)
@@ -36,67 +36,67 @@ pub use plan::Migrations;
 /// assert_eq!(migration.version(), 2);
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "give it to the graph: `graph.migrate(1, migration)`"]
+#[must_use = "give it to the graph: `graph.add_migration(1, migration)`"]
 pub struct Migration {
-    to: u32,
-    steps: Vec<Step>,
+    to_version: u32,
+    steps: Vec<MigrationStep>,
 }
 
-/// One thing a migration does.
+/// One step of a migration.
 #[derive(Clone)]
-enum Step {
-    /// A field that threads did not have.
+enum MigrationStep {
+    /// Adds a field that threads did not have.
     Add { field: Arc<str>, value: Value },
-    /// A field under another name.
+    /// Renames a field.
     Rename { from: Arc<str>, to: Arc<str> },
-    /// The value of a field in another form.
-    Convert { field: Arc<str>, with: Conversion },
-    /// What a finished task has written to a field and its superstep has not folded yet.
-    ConvertWrites { field: Arc<str>, with: Conversion },
-    /// A field that is gone.
+    /// Converts the value of a field.
+    Convert { field: Arc<str>, with: ConvertFn },
+    /// Converts writes of finished tasks to a field whose superstep has not been applied yet.
+    ConvertWrites { field: Arc<str>, with: ConvertFn },
+    /// Removes a field.
     Remove { field: Arc<str> },
-    /// A node under another name.
+    /// Renames a node.
     RenameNode { from: Arc<str>, to: Arc<str> },
 }
 
-type Conversion = Arc<dyn Fn(Value) -> Result<Value, Fault> + Send + Sync>;
+type ConvertFn = Arc<dyn Fn(Value) -> Result<Value, ValidationError> + Send + Sync>;
 
 impl Migration {
-    /// Leads to this version.
-    pub fn to(version: u32) -> Self {
-        Self { to: version, steps: Vec::new() }
+    /// Creates a migration to this version.
+    pub fn to_version(version: u32) -> Self {
+        Self { to_version: version, steps: Vec::new() }
     }
 
-    /// Gives a field that threads do not have yet this value.
+    /// Adds a field with this value for threads that do not have it.
     pub fn add(self, field: impl Into<Arc<str>>, value: impl Into<Value>) -> Self {
-        self.then(Step::Add { field: field.into(), value: value.into() })
+        self.then(MigrationStep::Add { field: field.into(), value: value.into() })
     }
 
-    /// Gives a field another name; its value stays.
+    /// Renames a field; its value stays.
     pub fn rename(self, from: impl Into<Arc<str>>, to: impl Into<Arc<str>>) -> Self {
-        self.then(Step::Rename { from: from.into(), to: to.into() })
+        self.then(MigrationStep::Rename { from: from.into(), to: to.into() })
     }
 
-    /// Gives the value of a field another form. `with` gets what is stored, also where that is null.
+    /// Converts the value of a field. `with` receives the stored value, which may be null.
     ///
-    /// What a task has written past a reducer, or to a field without one, is a whole value and is converted like it;
-    /// see [`Migration::convert_writes`] for the rest.
+    /// An overwrite, and a write to a field without a reducer, is a full value and is converted in the same way;
+    /// see [`Migration::convert_pending_writes`] for other writes.
     pub fn convert<E: fmt::Display>(
         self,
         field: impl Into<Arc<str>>,
         with: impl Fn(Value) -> Result<Value, E> + Send + Sync + 'static,
     ) -> Self {
-        let with: Conversion = Arc::new(move |old| with(old).map_err(|error| Fault::new(error.to_string())));
-        self.then(Step::Convert { field: field.into(), with })
+        let with: ConvertFn = Arc::new(move |old| with(old).map_err(|error| ValidationError::new(error.to_string())));
+        self.then(MigrationStep::Convert { field: field.into(), with })
     }
 
-    /// As [`Migration::convert`], from one Rust type to another; null stays null.
+    /// Converts a field like [`Migration::convert`], from one Rust type to another; null stays null.
     pub fn map<Old: DeserializeOwned, New: Serialize>(
         self,
         field: impl Into<Arc<str>>,
         with: impl Fn(Old) -> New + Send + Sync + 'static,
     ) -> Self {
-        self.convert(field, move |old: Value| -> Result<Value, Fault> {
+        self.convert(field, move |old: Value| -> Result<Value, ValidationError> {
             if old.is_null() {
                 return Ok(Value::Null);
             }
@@ -104,43 +104,44 @@ impl Migration {
         })
     }
 
-    /// Gives what finished tasks have written to a field with a reducer another form.
+    /// Converts the writes of finished tasks to a field with a reducer.
     ///
-    /// Needed only for threads that stopped inside a superstep: some of its tasks had finished, and others had failed
-    /// or wait for a person. Without it such a thread is refused, where the field is converted.
-    pub fn convert_writes<E: fmt::Display>(
+    /// Needed only for threads that stopped inside a superstep: some tasks had finished, and others had failed or
+    /// wait for a resume value. Without this step such a thread is rejected if the field is converted.
+    pub fn convert_pending_writes<E: fmt::Display>(
         self,
         field: impl Into<Arc<str>>,
         with: impl Fn(Value) -> Result<Value, E> + Send + Sync + 'static,
     ) -> Self {
-        let with: Conversion = Arc::new(move |old| with(old).map_err(|error| Fault::new(error.to_string())));
-        self.then(Step::ConvertWrites { field: field.into(), with })
+        let with: ConvertFn = Arc::new(move |old| with(old).map_err(|error| ValidationError::new(error.to_string())));
+        self.then(MigrationStep::ConvertWrites { field: field.into(), with })
     }
 
-    /// Lets a field go, with its value.
+    /// Removes a field with its value.
     pub fn remove(self, field: impl Into<Arc<str>>) -> Self {
-        self.then(Step::Remove { field: field.into() })
+        self.then(MigrationStep::Remove { field: field.into() })
     }
 
-    /// Gives a node another name: what is due, finished or asked there goes on under it, with the ids it has.
+    /// Renames a node: its scheduled, finished and interrupted tasks continue under the new name and keep their
+    /// ids.
     pub fn rename_node(self, from: impl Into<Arc<str>>, to: impl Into<Arc<str>>) -> Self {
-        self.then(Step::RenameNode { from: from.into(), to: to.into() })
+        self.then(MigrationStep::RenameNode { from: from.into(), to: to.into() })
     }
 
-    /// The version it leads to.
+    /// Returns the target version.
     #[must_use]
     pub fn version(&self) -> u32 {
-        self.to
+        self.to_version
     }
 
-    fn then(mut self, step: Step) -> Self {
+    fn then(mut self, step: MigrationStep) -> Self {
         self.steps.push(step);
         self
     }
 }
 
-impl Step {
-    /// The name a field has after this step; `None` when it is gone.
+impl MigrationStep {
+    /// Returns the name of a field after this step; `None` if the step removes the field.
     fn follow<'a>(&'a self, field: &'a str) -> Option<&'a str> {
         match self {
             Self::Rename { from, to } if **from == *field => Some(to),
@@ -149,7 +150,7 @@ impl Step {
         }
     }
 
-    /// The field it leaves behind, where it makes or changes one.
+    /// Returns the field that this step creates or changes.
     fn made(&self) -> Option<&Arc<str>> {
         match self {
             Self::Add { field, .. } | Self::Convert { field, .. } | Self::ConvertWrites { field, .. } => Some(field),
@@ -159,7 +160,7 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for MigrationStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Add { field, .. } => write!(f, "add `{field}`"),
@@ -172,7 +173,7 @@ impl fmt::Display for Step {
     }
 }
 
-impl fmt::Debug for Step {
+impl fmt::Debug for MigrationStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -1,16 +1,17 @@
-//! What is asked of a language model and what it answers, without the model: requests, pieces, answers, troubles.
+//! Requests and responses of language models, without the models: requests, chunks, responses, errors.
 //!
-//! The door to a model is `port::Model`. Whoever answers is named in every answer, and rules are never called anything else.
+//! The port to a model is `port::Model`. Every response names the model that produced it, and rules are always
+//! labelled as rules.
 
+mod error;
 mod estimate;
 mod fingerprint;
 mod request;
-mod trouble;
 
+pub use error::ModelErrorKind;
 pub use estimate::{estimate, estimate_input};
 pub use fingerprint::fingerprint_of;
-pub use request::{AnswerFormat, Request, ToolChoice};
-pub use trouble::Trouble;
+pub use request::{ChatRequest, ResponseFormat, ToolChoice};
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,10 +20,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Code, Error, Result};
-use crate::message::{Message, Usage};
+use crate::error::{Error, ErrorCode, Result};
+use crate::message::{Message, TokenUsage};
 
-/// Who answers.
+/// The provider and the name of a model.
 ///
 /// ```
 /// use superstep_core::model::{ModelInfo, ModelKind};
@@ -32,16 +33,16 @@ use crate::message::{Message, Usage};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
-    /// Who runs it, such as `openai`, `local` or `scripted`.
+    /// Provider, such as `openai`, `local` or `scripted`.
     pub provider: Arc<str>,
-    /// Which one.
+    /// Name of the model.
     pub name: Arc<str>,
-    /// What it is.
+    /// Kind of the model.
     pub kind: ModelKind,
 }
 
 impl ModelInfo {
-    /// Says who answers.
+    /// Creates the description of a model.
     pub fn new(provider: impl Into<Arc<str>>, name: impl Into<Arc<str>>, kind: ModelKind) -> Self {
         Self { provider: provider.into(), name: name.into(), kind }
     }
@@ -53,15 +54,15 @@ impl fmt::Display for ModelInfo {
     }
 }
 
-/// What kind of thing answers.
+/// The kind of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {
-    /// Rules that somebody wrote: no language model at all.
+    /// Hand-written rules: no language model.
     Rules,
     /// Weights that run in this process.
     Weights,
-    /// A model behind an address.
+    /// A model behind a network address.
     Remote,
 }
 
@@ -75,123 +76,123 @@ impl fmt::Display for ModelKind {
     }
 }
 
-/// A piece of an answer that is under way. Joined in order, the pieces make the message of the answer.
+/// A chunk of a response while it streams. Joined in order, the chunks make the message of the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Piece {
+pub enum MessageChunk {
     /// More of the text.
     Text(String),
-    /// More of what the model thinks before it answers.
+    /// More of the model's reasoning before the text.
     Reasoning(String),
-    /// More of a call of a tool.
-    ToolCall(ToolCallPiece),
+    /// More of a tool call.
+    ToolCall(ToolCallChunk),
 }
 
-/// More of a call of a tool that an answer asks for.
+/// A chunk of a tool call in a response.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ToolCallPiece {
-    /// Which call of the answer, from 0.
+pub struct ToolCallChunk {
+    /// Index of the call in the response, from 0.
     pub index: usize,
-    /// Its id, in the first piece.
+    /// Id of the call, in the first chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The tool, in the first piece.
+    /// Name of the tool, in the first chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// More of the text of the arguments.
     pub args: String,
 }
 
-/// What a model answers.
+/// The response of a model.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Answer {
-    /// What it says and which tools it asks for; its usage is what it cost.
+pub struct ChatResponse {
+    /// Message with text and tool calls; its usage is the usage of the model call.
     pub message: Message,
-    /// Why it stopped.
+    /// Reason why the model stopped.
     pub stop: StopReason,
-    /// Who answered.
+    /// The model that responded.
     pub model: ModelInfo,
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It had said everything.
+    /// The response is complete.
     End,
-    /// It wants tools to be run.
+    /// The model requests tool calls.
     ToolCalls,
-    /// It reached the longest answer it may give.
+    /// The response reached its maximum length.
     Length,
-    /// It came to a text where it was told to stop.
+    /// The model reached a stop sequence.
     Sequence,
-    /// What it was about to say, or was asked, is not allowed.
+    /// The response or the request is not allowed.
     Refused,
-    /// Something else, in the provider's word.
+    /// Any other reason, as named by the provider.
     Other(String),
 }
 
-impl Answer {
-    /// An answer. Says of itself that tools are asked for where the message has calls.
+impl ChatResponse {
+    /// Creates a response. The stop reason is `ToolCalls` if the message has tool calls, else `MachineEnd`.
     pub fn new(message: Message, model: ModelInfo) -> Self {
         let stop = if message.tool_calls.is_empty() { StopReason::End } else { StopReason::ToolCalls };
         Self { message, stop, model }
     }
 
-    /// Says why it stopped.
+    /// Sets the stop reason.
     #[must_use]
     pub fn with_stop(mut self, stop: StopReason) -> Self {
         self.stop = stop;
         self
     }
 
-    /// Says what it cost.
+    /// Sets the usage.
     #[must_use]
-    pub fn with_usage(mut self, usage: Usage) -> Self {
+    pub fn with_usage(mut self, usage: TokenUsage) -> Self {
         self.message.usage = Some(usage);
         self
     }
 
-    /// What it cost; nothing when nobody counted.
+    /// Returns the usage; zero if there is none.
     #[must_use]
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> TokenUsage {
         self.message.usage.clone().unwrap_or_default()
     }
 
-    /// The text as JSON; a fence around it, as models like to write one, is let pass.
+    /// Parses the text as JSON; a Markdown code fence around the text is removed.
     ///
     /// # Errors
-    /// When it is not JSON: the model's fault, and worth another try.
+    /// Returns a retryable error if the text is not JSON.
     pub fn json(&self) -> Result<Value> {
         let text = self.message.text();
-        serde_json::from_str(unfenced(&text)).map_err(|error| {
+        serde_json::from_str(strip_code_fence(&text)).map_err(|error| {
             let said =
                 if self.stop == StopReason::Length { "the answer was cut off" } else { "the answer is not JSON" };
-            Trouble::BadAnswer.error(&self.model, format!("{said}: {error}"))
+            ModelErrorKind::InvalidResponse.error(&self.model, format!("{said}: {error}"))
         })
     }
 
-    /// The text as a value of a type.
+    /// Parses the text as a value of a type.
     ///
     /// # Errors
-    /// When it is not JSON, or not of this type: the model's fault, and worth another try.
+    /// Returns a retryable error if the text is not JSON, or not of this type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         serde_path_to_error::deserialize(self.json()?).map_err(|error| {
             let (path, error) = (error.path().to_string(), error.into_inner());
-            Trouble::BadAnswer.error(&self.model, format!("the answer does not fit at `{path}`: {error}"))
+            ModelErrorKind::InvalidResponse.error(&self.model, format!("the answer does not fit at `{path}`: {error}"))
         })
     }
 
-    /// Checks the answer against the schema it was asked for.
+    /// Validates the response against the requested schema.
     ///
     /// # Errors
-    /// When it is not JSON, or breaks the schema: every problem is listed.
-    pub fn check(&self, format: &AnswerFormat) -> Result<Value> {
+    /// Returns an error if the text is not JSON, or violates the schema; every violation is listed.
+    pub fn validate(&self, format: &ResponseFormat) -> Result<Value> {
         let value = self.json()?;
         let validator = jsonschema::validator_for(&format.schema).map_err(|error| {
-            Error::new(Code::ConfigInvalid, format!("the schema `{}` is not one: {error}", format.name))
+            Error::new(ErrorCode::ConfigInvalid, format!("the schema `{}` is not one: {error}", format.name))
         })?;
         let problems: Vec<String> =
             validator.iter_errors(&value).take(5).map(|error| format!("{}: {error}", error.instance_path())).collect();
@@ -199,14 +200,14 @@ impl Answer {
             true => Ok(value),
             false => {
                 let said = format!("the answer breaks the schema `{}`: {}", format.name, problems.join("; "));
-                Err(Trouble::BadAnswer.error(&self.model, said))
+                Err(ModelErrorKind::InvalidResponse.error(&self.model, said))
             }
         }
     }
 }
 
-/// The text inside of a fence of three backticks, where there is one around all of it.
-fn unfenced(text: &str) -> &str {
+/// Removes a fence of three backticks around the whole text, if there is one.
+fn strip_code_fence(text: &str) -> &str {
     let text = text.trim();
     let Some(inside) = text.strip_prefix("```").and_then(|text| text.strip_suffix("```")) else { return text };
     match inside.split_once('\n') {
@@ -219,11 +220,12 @@ fn unfenced(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn answer(text: &str) -> Answer {
-        Answer::new(Message::assistant(text), ModelInfo::new("scripted", "test", ModelKind::Rules))
+    fn answer(text: &str) -> ChatResponse {
+        ChatResponse::new(Message::assistant(text), ModelInfo::new("scripted", "test", ModelKind::Rules))
     }
 
-    /// R-FWK-69: an answer is read as JSON, with or without a fence, and what does not fit is told with its place.
+    /// R-FWK-69: a response is parsed as JSON, with or without a fence; an error names the location of the
+    /// mismatch.
     #[test]
     fn an_answer_is_read_as_json() {
         #[derive(Debug, PartialEq, Deserialize)]
@@ -235,21 +237,22 @@ mod tests {
         assert_eq!(answer("```json\n{\"city\": \"Paris\"}\n```").parse::<Place>().unwrap(), paris);
         assert_eq!(answer("```{\"city\": \"Paris\"}```").parse::<Place>().unwrap(), paris);
         let wrong = answer(r#"{"city": 7}"#).parse::<Place>().unwrap_err();
-        assert_eq!(wrong.code(), Code::ModelBadAnswer);
+        assert_eq!(wrong.code(), ErrorCode::ModelBadAnswer);
         assert!(wrong.message().contains("`city`"), "{wrong}");
-        assert_eq!(answer("Paris!").json().unwrap_err().code(), Code::ModelBadAnswer);
+        assert_eq!(answer("Paris!").json().unwrap_err().code(), ErrorCode::ModelBadAnswer);
         let cut = answer(r#"{"city": "Par"#).with_stop(StopReason::Length);
         assert!(cut.json().unwrap_err().message().contains("cut off"));
     }
 
-    /// R-FWK-69, R-FWK-71: an answer that breaks the schema is a bad answer that names what is wrong.
+    /// R-FWK-69, R-FWK-71: a response that violates the schema is an invalid response, and the error names the
+    /// violations.
     #[test]
     fn an_answer_is_checked_against_its_schema() {
         let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
-        let format = AnswerFormat::new("count", schema);
-        assert!(answer(r#"{"n": 1}"#).check(&format).is_ok());
-        let error = answer(r#"{"n": "one"}"#).check(&format).unwrap_err();
-        assert_eq!(Trouble::of(&error), Some(Trouble::BadAnswer));
+        let format = ResponseFormat::new("count", schema);
+        assert!(answer(r#"{"n": 1}"#).validate(&format).is_ok());
+        let error = answer(r#"{"n": "one"}"#).validate(&format).unwrap_err();
+        assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::InvalidResponse));
         assert!(error.message().contains("/n"), "{error}");
     }
 }

@@ -1,36 +1,36 @@
-//! The doors: traits the outside implements.
+//! Ports: the traits that adapters implement.
 //!
-//! The engine asks through them and never reaches past them. Each has one conformance suite in
-//! `testing` that every implementation must pass.
+//! The engine performs I/O only through them. Each has one conformance suite in `testing` that every implementation
+//! must pass.
 
 mod checkpointer;
 mod clock;
+mod delegate;
 mod embedder;
+pub mod errors;
 mod events;
-mod forward;
+mod export_thread;
+mod import_thread;
 mod key_value;
 mod model;
-mod put_thread;
-pub mod refusal;
 mod retention;
 mod store;
 mod tool;
-mod walk_thread;
 
 pub use checkpointer::{
-    At, Checkpointer, Commit, FieldLog, HistoryQuery, KnownCheckpointer, Lease, Loaded, PruneReport,
-    SharedCheckpointer, StateRef, Stats, ThreadStatus, ThreadsQuery,
+    CheckpointSelector, CheckpointTuple, Checkpointer, CheckpointerStats, Commit, FieldLog, HistoryQuery, Lease,
+    PruneReport, SharedCheckpointer, StateRef, ThreadStatus, ThreadsQuery, WeakCheckpointer,
 };
 pub use clock::Clock;
-pub use embedder::{Embedder, Prepared, SharedEmbedder, prepare};
-pub use events::{EventsQuery, StoredEvent, events_in_order, events_known};
-pub use key_value::{KeyValue, LONGEST_KEY, Put, is_key};
-pub use model::{Listener, Model, Pieces, SharedModel};
-pub use put_thread::put_thread;
-pub use retention::{Candidate, Keep, Retention};
+pub use embedder::{Embedder, PreparedOperation, SharedEmbedder, prepare};
+pub use events::{EventsQuery, StoredEvent, count_duplicates, sort_events};
+pub use export_thread::export_thread;
+pub use import_thread::import_thread;
+pub use key_value::{KeyValue, MAX_KEY_BYTES, PutOptions, is_valid_key};
+pub use model::{ChunkListener, ChunkSender, Model, SharedModel};
+pub use retention::{KeepRule, PruneCandidate, Retention};
 pub use store::{SharedStore, Store};
-pub use tool::{Invocation, Progress, SharedTool, Tool, Watcher};
-pub use walk_thread::walk_thread;
+pub use tool::{ProgressListener, SharedTool, Tool, ToolInvocation, ToolProgress};
 
-/// A future that is boxed once, at a door.
+/// A boxed future; the engine boxes each call of a port once.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

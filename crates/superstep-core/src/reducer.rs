@@ -1,16 +1,16 @@
-//! The named folds over Rust types: how an update becomes part of a field.
+//! The named reducers over Rust types: how an update is merged into a field.
 //!
-//! A reducer is pure: the same value and the same update give the same result and the same [`Change`].
-//! It decides the type of its update, so that appending one item needs no list. The folds over plain
-//! JSON, with the same names, are in [`crate::json_reducer`].
+//! A reducer is pure: the same value and the same update give the same result and the same [`Change`]. It decides
+//! the type of its update, so that appending one item needs no list. The reducers over plain JSON, with the same
+//! names, are in [`crate::json_reducer`].
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::change::Change;
-use crate::datum::{Datum, Payload};
-use crate::fault::Fault;
+use crate::validation_error::ValidationError;
+use crate::value::{AnyValue, ErasedValue};
 
 mod custom;
 mod deep_merge;
@@ -21,38 +21,38 @@ mod messages;
 mod number;
 mod write;
 
-pub use custom::{ByValue, InPlace, ReduceFn, Reduced, fold_whole};
+pub use custom::{ByValue, InPlace, IntoChange, ReduceFn, reduce_full_value};
 pub use deep_merge::DeepMerge;
-pub use items::Items;
-pub use list::{Append, Capped, KeepLast, KeyOf, MergeBy, SetUnion};
-pub use map::{Edit, MapEdits, Merge};
+pub use items::OneOrMany;
+pub use list::{Append, Capped, KeepLast, MergeBy, MergeKey, SetUnion};
+pub use map::{MapEntryUpdate, MapUpdate, Merge};
 pub use messages::AddMessages;
 pub use number::{Add, Addable, Max, Min};
 pub use write::IntoWrite;
 
-/// What a field of a state must be able to do: be copied, saved and read back.
+/// Requirements on the value of a field: it can be cloned, serialized and deserialized.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a state",
     label = "this type cannot be copied, saved and read back",
     note = "derive `Clone`, `Serialize` and `Deserialize` on it, or mark the field `#[state(untracked)]`"
 )]
 pub trait FieldValue: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
-// Without this the compiler names the one missing trait and not what to do about it.
+// Without the attribute the compiler names the one missing trait and not the fix.
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static> FieldValue for T {}
 
-/// What takes one fold of a `T` back.
-pub enum Saved<T> {
-    /// The value as it was.
+/// The data that undoes one reduction of a `T`.
+pub enum UndoValue<T> {
+    /// The previous value.
     Value(T),
-    /// A way back that is cheaper than a copy.
+    /// An undo function that is cheaper than a clone.
     Undo(Box<dyn FnOnce(&mut T) + Send>),
 }
 
-/// A fold of updates into a field of type `T`.
+/// A reducer of updates into a field of type `T`.
 ///
-/// Write your own with `#[reduce(with = my_fold)]`; implement this trait when the fold should report
-/// an exact [`Change`], so that stores keep only what changed.
+/// Write a custom reducer with `#[reduce(with = my_fold)]`; implement this trait if the reducer should report an
+/// exact [`Change`], so that checkpointers store only what changed.
 #[diagnostic::on_unimplemented(
     message = "reducer `{Self}` does not work on a field of type `{T}`",
     label = "this reducer does not fold into a `{T}`",
@@ -61,83 +61,91 @@ pub enum Saved<T> {
     note = "for other types write `#[reduce(with = my_fold)]`"
 )]
 pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
-    /// What an update of the field is.
-    type Input: Payload + FieldValue;
+    /// Type of an update of the field.
+    type Input: ErasedValue + FieldValue;
 
-    /// Whether [`Reducer::reduce`] can fail.
+    /// True if [`Reducer::reduce`] can fail.
     const FALLIBLE: bool = true;
 
-    /// Whether [`Reducer::stamp`] does anything.
-    const STAMPS: bool = false;
+    /// True if [`Reducer::assign_ids`] has an effect.
+    const ASSIGNS_IDS: bool = false;
 
-    /// The name, as schemas show it.
+    /// Returns the name, as shown in schemas.
     fn name() -> String;
 
-    /// Folds an update into the value.
+    /// Reduces an update into the value.
     ///
     /// # Errors
-    /// When the update is refused; the value is then as it was.
-    fn reduce(current: &mut T, input: Self::Input) -> Result<Change, Fault>;
+    /// Returns an error if the update is rejected; the value is then unchanged.
+    fn reduce(current: &mut T, input: Self::Input) -> Result<Change, ValidationError>;
 
-    /// The piece of the value that a change speaks of, read after the fold.
-    fn part(value: &T, _change: &Change) -> Datum {
-        Datum::live(value.clone())
+    /// Returns the delta of the value for a change, read after the change.
+    fn delta(value: &T, _change: &Change) -> AnyValue {
+        AnyValue::native(value.clone())
     }
 
     /// Replays a stored change.
     ///
     /// # Errors
-    /// When the piece does not fit.
-    fn restore(value: &mut T, change: &Change, part: Datum) -> Result<(), Fault> {
-        restore_whole(value, change, part)
+    /// Returns an error if the delta does not fit.
+    fn apply_delta(value: &mut T, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
+        restore_full_value(value, change, part)
     }
 
-    /// What takes the next fold back.
-    fn save(value: &T) -> Saved<T> {
-        Saved::Value(value.clone())
+    /// Returns the data that undoes the next reduction.
+    fn undo_value(value: &T) -> UndoValue<T> {
+        UndoValue::Value(value.clone())
     }
 
-    /// As [`Reducer::reduce`], with what takes it back put into `back` before anything is changed. Worth writing where
-    /// the old value can be moved there instead of copied.
+    /// Same as [`Reducer::reduce`]; stores the undo data in `back` before anything is changed. Worth implementing
+    /// if the old value can be moved there instead of cloned.
     ///
     /// # Errors
-    /// As [`Reducer::reduce`].
-    fn reduce_with_undo(current: &mut T, input: Self::Input, back: &mut Option<Saved<T>>) -> Result<Change, Fault> {
-        *back = Some(Self::save(current));
+    /// Same as [`Reducer::reduce`].
+    fn reduce_with_undo(
+        current: &mut T,
+        input: Self::Input,
+        back: &mut Option<UndoValue<T>>,
+    ) -> Result<Change, ValidationError> {
+        *back = Some(Self::undo_value(current));
         Self::reduce(current, input)
     }
 
-    /// Reads an update from JSON.
+    /// Parses an update from JSON.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with JSON pointers below the field.
-    fn read(value: Value) -> Result<Self::Input, Vec<Fault>> {
+    /// Returns all validation errors, with JSON pointers below the field.
+    fn parse_update(value: Value) -> Result<Self::Input, Vec<ValidationError>> {
         crate::field::read(value)
     }
 
-    /// Gives ids to what needs one in an update.
-    fn stamp(_input: &mut Self::Input, _fresh: &mut dyn FnMut() -> String) {}
+    /// Assigns ids where an update needs them.
+    fn assign_ids(_input: &mut Self::Input, _fresh: &mut dyn FnMut() -> String) {}
 }
 
-/// Replays a change of a value that is always stored whole. One that was not, by another program or by a reducer the field
-/// had before, is replayed on the value as JSON.
-pub(crate) fn restore_whole<T: FieldValue>(value: &mut T, change: &Change, part: Datum) -> Result<(), Fault> {
+/// Replays a change of a value that is always stored in full. A change with a delta, from another program or from a
+/// former reducer of the field, is replayed on the value as JSON.
+pub(crate) fn restore_full_value<T: FieldValue>(
+    value: &mut T,
+    change: &Change,
+    part: AnyValue,
+) -> Result<(), ValidationError> {
     match change {
         Change::Unchanged => Ok(()),
         Change::Set => {
-            *value = part.take()?;
+            *value = part.into_value()?;
             Ok(())
         }
         other => {
             let mut json = serde_json::to_value(&*value)?;
-            crate::json_reducer::restore(&mut json, other, &part.to_json()?)?;
+            crate::json_reducer::apply_delta(&mut json, other, &part.to_json()?)?;
             *value = serde_json::from_value(json)?;
             Ok(())
         }
     }
 }
 
-/// No reducer: the field keeps the last value.
+/// Replaces the value: the field keeps the last one.
 pub struct Replace;
 
 impl<T: FieldValue> Reducer<T> for Replace {
@@ -148,13 +156,13 @@ impl<T: FieldValue> Reducer<T> for Replace {
         "replace".to_owned()
     }
 
-    fn reduce(current: &mut T, input: T) -> Result<Change, Fault> {
+    fn reduce(current: &mut T, input: T) -> Result<Change, ValidationError> {
         *current = input;
         Ok(Change::Set)
     }
 
-    fn reduce_with_undo(current: &mut T, input: T, back: &mut Option<Saved<T>>) -> Result<Change, Fault> {
-        *back = Some(Saved::Value(std::mem::replace(current, input)));
+    fn reduce_with_undo(current: &mut T, input: T, back: &mut Option<UndoValue<T>>) -> Result<Change, ValidationError> {
+        *back = Some(UndoValue::Value(std::mem::replace(current, input)));
         Ok(Change::Set)
     }
 }

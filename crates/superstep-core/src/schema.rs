@@ -1,6 +1,6 @@
-//! Which fields a state has, with their reducers, types and JSON schema.
+//! The schema of a state: its fields with their reducers, types and JSON Schema.
 //!
-//! A schema checks what comes from outside and describes itself. It holds no values: those are in states.
+//! A schema validates external values and describes itself. It holds no values: those are in states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,40 +8,40 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::error::{Code, Error, Problem, Result};
-use crate::fault::Fault;
-use crate::field::{AnyState, Conflict, Field};
+use crate::error::{Diagnostic, Error, ErrorCode, Result};
+use crate::field::{AnyState, ConflictPolicy, Field};
 use crate::id::FieldId;
 use crate::json_reducer::as_overwrite;
 use crate::state::StateOps;
 use crate::suggest::did_you_mean;
-use crate::update::{How, Update, Write};
+use crate::update::{Update, Write, WriteMode};
+use crate::validation_error::ValidationError;
 
 mod builder;
 
 pub use builder::{FieldBuilder, SchemaBuilder, field};
 
-/// What happens to names the schema does not have.
+/// The policy for names that the schema does not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownFields {
-    /// An error that names the key and the nearest known name.
+    /// Returns an error that names the key and the nearest field name.
     #[default]
-    Refuse,
-    /// Kept, without a reducer. Dynamic states only.
+    Reject,
+    /// Keeps the value, without a reducer. Dynamic states only.
     Allow,
-    /// Left out, with a warning.
+    /// Drops the value with a warning.
     Drop,
 }
 
-/// How strictly types are checked.
+/// The strictness of type checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TypeChecks {
     /// A wrong type is an error.
     #[default]
     Enforce,
-    /// A wrong type is a warning, and the value is taken.
+    /// A wrong type is a warning, and the value is accepted.
     Warn,
-    /// Types are not looked at.
+    /// Types are not checked.
     Off,
 }
 
@@ -55,22 +55,26 @@ pub struct Schema {
     pub(crate) types: TypeChecks,
     pub(crate) ephemeral: Vec<FieldId>,
     pub(crate) private: Vec<FieldId>,
-    /// Fields for which it matters whether they were ever written.
-    pub(crate) remembered: Vec<FieldId>,
-    pub(crate) extras: Option<FieldId>,
+    /// Fields whose first write is tracked.
+    pub(crate) tracked_writes: Vec<FieldId>,
+    pub(crate) undeclared_field: Option<FieldId>,
     pub(crate) ops: Arc<dyn StateOps>,
 }
 
 impl Schema {
-    /// A schema of these fields.
+    /// Creates a schema of these fields.
     ///
     /// # Errors
-    /// Lists every name that is empty, reserved or given twice.
+    /// Returns an error that lists every name that is empty, reserved or repeated.
     pub fn new(name: impl Into<String>, version: u32, fields: Vec<Field>, ops: Arc<dyn StateOps>) -> Result<Self> {
         let name = name.into();
         let problems = name_problems(fields.iter().map(|field| &field.name));
         if !problems.is_empty() {
-            return Err(Error::listing(Code::InvalidGraph, format!("schema `{name}` is not valid"), problems));
+            return Err(Error::with_diagnostics(
+                ErrorCode::InvalidGraph,
+                format!("schema `{name}` is not valid"),
+                problems,
+            ));
         }
         let by_name = fields.iter().enumerate().map(|(index, field)| (field.name.clone(), FieldId(index as u32)));
         let by_name = by_name.collect();
@@ -80,105 +84,120 @@ impl Schema {
         };
         let (ephemeral, private) = (with(|field| field.flags.ephemeral), with(|field| field.flags.private));
         let remembered = with(|field| field.flags.set_once || field.flags.ephemeral || field.flags.required);
-        let (unknown, types) = (UnknownFields::Refuse, TypeChecks::Enforce);
-        Ok(Self { name, version, fields, by_name, unknown, types, ephemeral, private, remembered, extras: None, ops })
+        let (unknown, types) = (UnknownFields::Reject, TypeChecks::Enforce);
+        Ok(Self {
+            name,
+            version,
+            fields,
+            by_name,
+            unknown,
+            types,
+            ephemeral,
+            private,
+            tracked_writes: remembered,
+            undeclared_field: None,
+            ops,
+        })
     }
 
-    /// The name of the state.
+    /// Returns the name of the state.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The version of the state's shape.
+    /// Returns the version of the schema.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// The fields in the order they were declared.
+    /// Returns the fields in the order they were declared.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// One field.
+    /// Returns the field with this id.
     #[must_use]
     pub fn field(&self, id: FieldId) -> &Field {
         &self.fields[id.index()]
     }
 
-    /// The field of that name.
+    /// Returns the id of the field with this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<FieldId> {
         self.by_name.get(name).copied()
     }
 
-    /// Each field with its id.
+    /// Iterates over the fields with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (FieldId, &Field)> {
         self.fields.iter().enumerate().map(|(index, field)| (FieldId(index as u32), field))
     }
 
-    /// Name, type, reducer, default and flags of every field.
+    /// Returns name, type, reducer, default and flags of every field.
     #[must_use]
     pub fn describe(&self) -> Value {
         self.declared().map(Field::describe).collect()
     }
 
-    /// The fields somebody declared: all but the slot of undeclared ones.
+    /// Iterates over the declared fields, without the slot of undeclared ones.
     fn declared(&self) -> impl Iterator<Item = &Field> + Clone {
-        let declared = self.extras.map_or(self.fields.len(), FieldId::index);
+        let declared = self.undeclared_field.map_or(self.fields.len(), FieldId::index);
         self.fields[..declared].iter()
     }
 
-    /// The declared field of that name.
+    /// Returns the id of the declared field with this name.
     fn find_declared(&self, name: &str) -> Option<FieldId> {
-        self.find(name).filter(|id| self.extras != Some(*id))
+        self.find(name).filter(|id| self.undeclared_field != Some(*id))
     }
 
-    /// The state of a new thread: every field has its own copy of its default.
+    /// Returns the state of a new thread: every field has its own copy of its default.
     #[must_use]
     pub fn initial_state(&self) -> Arc<AnyState> {
         self.ops.initial()
     }
 
-    /// A copy of a state.
+    /// Returns a copy of a state.
     #[must_use]
     pub fn copy(&self, state: &Arc<AnyState>) -> Arc<AnyState> {
         self.ops.copy(&**state)
     }
 
-    /// Every saved field of a state as one JSON object.
+    /// Returns every saved field of a state as one JSON object.
     ///
     /// # Errors
-    /// When a value cannot be written as JSON; names the field.
+    /// Returns an error that names the field if a value cannot be written as JSON.
     pub fn to_json(&self, state: &AnyState) -> Result<Value> {
         self.to_json_of(state, |field| !field.flags.untracked)
     }
 
-    /// The fields that `wanted` picks, as one JSON object.
+    /// Returns the fields that `wanted` selects, as one JSON object.
     ///
     /// # Errors
-    /// When a value cannot be written as JSON; names the field.
+    /// Returns an error that names the field if a value cannot be written as JSON.
     pub fn to_json_of(&self, state: &AnyState, wanted: impl Fn(&Field) -> bool) -> Result<Value> {
         let mut object = Map::new();
         for (id, field) in self.iter().filter(|(_, field)| wanted(field)) {
             let value = field.ops.to_json(state).map_err(|fault| {
-                Error::new(Code::TypeMismatch, format!("field `{}` cannot be written as JSON: {fault}", field.name))
+                Error::new(
+                    ErrorCode::TypeMismatch,
+                    format!("field `{}` cannot be written as JSON: {fault}", field.name),
+                )
             })?;
             match value {
-                Value::Object(extras) if self.extras == Some(id) => object.extend(extras),
+                Value::Object(extras) if self.undeclared_field == Some(id) => object.extend(extras),
                 value => drop(object.insert(field.name.to_string(), value)),
             }
         }
         Ok(Value::Object(object))
     }
 
-    /// A state read from the JSON object that [`Schema::to_json`] writes; absent fields have their default.
+    /// Parses a state from the JSON object that [`Schema::to_json`] writes; absent fields have their default.
     ///
     /// # Errors
-    /// Lists every field that does not read.
-    pub fn read_state(&self, object: Map<String, Value>) -> Result<Arc<AnyState>> {
+    /// Returns an error that lists every field that cannot be parsed.
+    pub fn state_from_json(&self, object: Map<String, Value>) -> Result<Arc<AnyState>> {
         let mut state = self.initial_state();
         let target = Arc::get_mut(&mut state).expect("a new state has one owner");
         let (mut problems, mut more) = (Vec::new(), Map::new());
@@ -187,33 +206,37 @@ impl Schema {
                 match self.unknown {
                     UnknownFields::Allow => drop(more.insert(name, value)),
                     UnknownFields::Drop => {}
-                    UnknownFields::Refuse => problems.push(self.unknown_field(&name)),
+                    UnknownFields::Reject => problems.push(self.unknown_field(&name)),
                 }
                 continue;
             };
             let ops = &self.field(id).ops;
-            let read = ops.read_value(value);
+            let read = ops.parse_value(value);
             match read.and_then(|value| ops.overwrite(target, value).map_err(|fault| vec![fault])) {
                 Ok(_) => {}
                 Err(faults) => problems.extend(faults.into_iter().map(|fault| below(&name, fault))),
             }
         }
-        if let Some(extras) = self.extras.filter(|_| !more.is_empty()) {
+        if let Some(extras) = self.undeclared_field.filter(|_| !more.is_empty()) {
             let kept = self.field(extras).ops.overwrite(target, Value::Object(more).into());
-            problems.extend(kept.err().map(Problem::from));
+            problems.extend(kept.err().map(Diagnostic::from));
         }
         if problems.is_empty() {
             Ok(state)
         } else {
-            Err(Error::listing(Code::TypeMismatch, "the state does not fit", problems))
+            Err(Error::with_diagnostics(ErrorCode::TypeMismatch, "the state does not fit", problems))
         }
     }
 
-    /// Reads an update from outside: names, types, `Overwrite` markers. Warnings are added to `notes`.
+    /// Parses an external update: names, types, `Overwrite` markers. Adds warnings to `notes`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with JSON pointers.
-    pub fn read_update(&self, object: Map<String, Value>, notes: &mut Vec<String>) -> Result<Update, Vec<Problem>> {
+    /// Returns all validation errors, with JSON pointers.
+    pub fn update_from_json(
+        &self,
+        object: Map<String, Value>,
+        notes: &mut Vec<String>,
+    ) -> Result<Update, Vec<Diagnostic>> {
         let (mut update, mut problems) = (Update::new(), Vec::new());
         for (name, value) in object {
             let Some(id) = self.find_declared(&name) else {
@@ -222,11 +245,11 @@ impl Schema {
             };
             let field = self.field(id);
             let (how, read) = match as_overwrite(value) {
-                Ok(value) => (How::Overwrite, field.ops.read_value(value)),
-                Err(value) => (How::Reduce, field.ops.read_input(value)),
+                Ok(value) => (WriteMode::Overwrite, field.ops.parse_value(value)),
+                Err(value) => (WriteMode::Reduce, field.ops.parse_update(value)),
             };
             match read {
-                Ok(value) => update.push(Write { field: id, how, value }),
+                Ok(value) => update.push(Write { field: id, mode: how, value }),
                 Err(faults) => problems.extend(faults.into_iter().map(|fault| below(&name, fault))),
             }
         }
@@ -239,13 +262,13 @@ impl Schema {
         value: Value,
         update: &mut Update,
         notes: &mut Vec<String>,
-    ) -> Result<(), Problem> {
-        match (self.unknown, self.extras) {
+    ) -> Result<(), Diagnostic> {
+        match (self.unknown, self.undeclared_field) {
             (UnknownFields::Allow, Some(field)) => {
-                // Without a reducer there is nothing to go past.
+                // Without a reducer an overwrite is an ordinary write.
                 let value = as_overwrite(value).unwrap_or_else(|value| value);
                 let value = json!({ name: value }).into();
-                update.push(Write { field, how: How::Reduce, value });
+                update.push(Write { field, mode: WriteMode::Reduce, value });
                 Ok(())
             }
             (UnknownFields::Drop, _) => {
@@ -256,17 +279,17 @@ impl Schema {
         }
     }
 
-    /// The problem that a name is not in the schema, with the nearest one that is.
+    /// Returns the diagnostic for a name that is not in the schema, with the nearest name that is.
     #[must_use]
-    pub fn unknown_field(&self, name: &str) -> Problem {
+    pub fn unknown_field(&self, name: &str) -> Diagnostic {
         let known = self.declared().map(|field| &*field.name);
         let help = did_you_mean(name, known.clone()).unwrap_or_else(|| {
             format!("the fields are {}", known.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
         });
-        Problem { pointer: pointer(name), message: format!("no field `{name}`"), help: Some(help) }
+        Diagnostic { pointer: pointer(name), message: format!("no field `{name}`"), help: Some(help) }
     }
 
-    /// JSON Schema of the fields that `wanted` picks.
+    /// Returns the JSON Schema of the fields that `wanted` selects.
     pub fn json_schema(&self, wanted: impl Fn(&Field) -> bool) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
@@ -285,7 +308,7 @@ impl Schema {
             "title": self.name,
             "type": "object",
             "properties": properties,
-            "additionalProperties": self.unknown != UnknownFields::Refuse,
+            "additionalProperties": self.unknown != UnknownFields::Reject,
         });
         if !required.is_empty() {
             schema["required"] = json!(required);
@@ -293,10 +316,10 @@ impl Schema {
         schema
     }
 
-    /// Whether a field keeps one value and refuses a second writer in a superstep.
-    pub(crate) fn is_exclusive(&self, id: FieldId) -> bool {
+    /// Returns true if a field has no reducer and rejects a second writer in a superstep.
+    pub(crate) fn rejects_second_writer(&self, id: FieldId) -> bool {
         let field = self.field(id);
-        field.reducer.is_none() && field.conflict == Conflict::Refuse
+        field.reducer.is_none() && field.conflict == ConflictPolicy::Reject
     }
 }
 
@@ -306,23 +329,24 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// The JSON pointer of a field.
+/// Returns the JSON pointer of a field.
 fn pointer(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Puts a fault below the field it was found in.
-fn below(name: &str, fault: Fault) -> Problem {
-    Problem { pointer: pointer(name) + &fault.pointer, message: fault.message, help: fault.help }
+/// Converts an error of a value into a diagnostic with a pointer below its field.
+fn below(name: &str, fault: ValidationError) -> Diagnostic {
+    Diagnostic { pointer: pointer(name) + &fault.pointer, message: fault.message, help: fault.with_help }
 }
 
-/// Every name that is empty, reserved or given twice.
-fn name_problems<'a>(names: impl IntoIterator<Item = &'a Arc<str>>) -> Vec<Problem> {
+/// Returns a diagnostic for every name that is empty, reserved or repeated.
+fn name_problems<'a>(names: impl IntoIterator<Item = &'a Arc<str>>) -> Vec<Diagnostic> {
     let (mut problems, mut seen) = (Vec::new(), BTreeSet::new());
     for name in names {
-        problems.extend(bad_name(name).map(|message| below(name, Fault::new(message))));
+        problems.extend(bad_name(name).map(|message| below(name, ValidationError::new(message))));
         if !seen.insert(name) {
-            let fault = Fault::new(format!("field `{name}` is declared twice")).help("rename or remove one of them");
+            let fault = ValidationError::new(format!("field `{name}` is declared twice"))
+                .with_help("rename or remove one of them");
             problems.push(below(name, fault));
         }
     }

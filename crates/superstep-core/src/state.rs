@@ -1,12 +1,12 @@
-//! What a Rust type needs to be the state of a graph. Implemented by `#[derive(State)]` and by
-//! [`crate::record::Record`], never by hand.
+//! The traits of a Rust type that is the state of a graph. Implemented by `#[derive(GraphState)]` and by
+//! [`crate::dynamic_state::DynamicState`], never by hand.
 
 use std::any::Any;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::error::Problem;
+use crate::error::Diagnostic;
 use crate::field::AnyState;
 use crate::message::Message;
 use crate::schema::Schema;
@@ -18,26 +18,26 @@ pub mod derive;
 /// The state of a graph.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a state",
-    label = "this type has no `#[derive(State)]`",
-    note = "write `#[derive(State, Clone, Serialize, Deserialize)]` above `struct {Self}`"
+    label = "this type has no `#[derive(GraphState)]`",
+    note = "write `#[derive(GraphState, Clone, Serialize, Deserialize)]` above `struct {Self}`"
 )]
-pub trait State: Clone + Send + Sync + 'static {
-    /// A partial state: what a node returns.
-    type Update: IntoDraft;
+pub trait GraphState: Clone + Send + Sync + 'static {
+    /// Partial state, as returned by a node.
+    type Update: IntoUpdate;
 
-    /// The schema that belongs to the type, where it does not depend on run time.
+    /// Returns the schema of the type, unless it is declared at run time.
     fn schema() -> Option<Arc<Schema>>;
 }
 
-/// The operations on a whole erased state.
+/// The operations on a full type-erased state.
 pub trait StateOps: Send + Sync {
-    /// The state of a new thread.
+    /// Returns the state of a new thread.
     fn initial(&self) -> Arc<AnyState>;
-    /// A copy.
+    /// Returns a copy.
     fn copy(&self, state: &AnyState) -> Arc<AnyState>;
 }
 
-/// [`StateOps`] of a Rust type.
+/// The [`StateOps`] of a Rust type.
 pub struct TypedState<S>(pub fn() -> S);
 
 impl<S: Clone + Send + Sync + 'static> StateOps for TypedState<S> {
@@ -51,78 +51,78 @@ impl<S: Clone + Send + Sync + 'static> StateOps for TypedState<S> {
     }
 }
 
-/// An update before it was held against a schema.
+/// An update before its validation against a schema.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Draft {
+pub enum UncheckedUpdate {
     /// Writes to known fields.
     Typed(Update),
-    /// Names and values from outside.
+    /// External names and values.
     Json(Map<String, Value>),
 }
 
-impl Default for Draft {
+impl Default for UncheckedUpdate {
     fn default() -> Self {
         Self::Typed(Update::new())
     }
 }
 
-impl Draft {
-    /// The update this is under a schema. Warnings are added to `notes`.
+impl UncheckedUpdate {
+    /// Validates the update against a schema. Adds warnings to `notes`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with JSON pointers.
-    pub fn resolve(self, schema: &Schema, notes: &mut Vec<String>) -> Result<Update, Vec<Problem>> {
+    /// Returns all validation errors, with JSON pointers.
+    pub fn validate(self, schema: &Schema, notes: &mut Vec<String>) -> Result<Update, Vec<Diagnostic>> {
         match self {
             Self::Typed(update) => Ok(update),
-            Self::Json(map) => schema.read_update(map, notes),
+            Self::Json(map) => schema.update_from_json(map, notes),
         }
     }
 }
 
-/// Something that is an update: a generated builder, or a JSON object for a dynamic state.
-pub trait IntoDraft: Send + 'static {
-    /// The update, before it is held against a schema.
-    fn into_draft(self) -> Draft;
+/// A value that converts to an update: a generated builder, or a JSON object for a dynamic state.
+pub trait IntoUpdate: Send + 'static {
+    /// Converts the value to an update that is not validated yet.
+    fn into_update(self) -> UncheckedUpdate;
 }
 
-impl IntoDraft for Draft {
-    fn into_draft(self) -> Draft {
+impl IntoUpdate for UncheckedUpdate {
+    fn into_update(self) -> UncheckedUpdate {
         self
     }
 }
 
-impl IntoDraft for Update {
-    fn into_draft(self) -> Draft {
-        Draft::Typed(self)
+impl IntoUpdate for Update {
+    fn into_update(self) -> UncheckedUpdate {
+        UncheckedUpdate::Typed(self)
     }
 }
 
-/// What the user says, as the input of a graph that keeps a conversation in `messages`.
-impl IntoDraft for &'static str {
-    fn into_draft(self) -> Draft {
-        Message::user(self).into_draft()
+/// A user message, as the input of a graph with its conversation in `messages`.
+impl IntoUpdate for &'static str {
+    fn into_update(self) -> UncheckedUpdate {
+        Message::user(self).into_update()
     }
 }
 
-/// As a text that is borrowed.
-impl IntoDraft for String {
-    fn into_draft(self) -> Draft {
-        Message::user(self).into_draft()
+/// A user message, like a borrowed text.
+impl IntoUpdate for String {
+    fn into_update(self) -> UncheckedUpdate {
+        Message::user(self).into_update()
     }
 }
 
-/// What is said, as the input of a graph that keeps a conversation in `messages`.
-impl IntoDraft for Message {
-    fn into_draft(self) -> Draft {
-        vec![self].into_draft()
+/// A message, as the input of a graph with its conversation in `messages`.
+impl IntoUpdate for Message {
+    fn into_update(self) -> UncheckedUpdate {
+        vec![self].into_update()
     }
 }
 
-/// What is said, as the input of a graph that keeps a conversation in `messages`.
-impl IntoDraft for Vec<Message> {
-    fn into_draft(self) -> Draft {
+/// Messages, as the input of a graph with its conversation in `messages`.
+impl IntoUpdate for Vec<Message> {
+    fn into_update(self) -> UncheckedUpdate {
         let said = serde_json::to_value(self).unwrap_or_default();
-        Draft::Json(Map::from_iter([("messages".to_owned(), said)]))
+        UncheckedUpdate::Json(Map::from_iter([("messages".to_owned(), said)]))
     }
 }
 
@@ -131,17 +131,18 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// R-GRA-46, R-GRA-47: an object is an update by names, null is none, and anything else names no field.
+    /// R-GRA-46, R-GRA-47: an object is an update by names, null is an empty update, and any other value names no
+    /// field.
     #[test]
     fn a_value_is_an_update_by_names() {
         let schema = Schema::from_json("state", &json!({ "count": {} })).unwrap();
-        let resolve = |value: Value| value.into_draft().resolve(&schema, &mut Vec::new());
+        let resolve = |value: Value| value.into_update().validate(&schema, &mut Vec::new());
         assert_eq!(resolve(json!({ "count": 1 })).unwrap().writes().len(), 1);
         assert!(resolve(json!(null)).unwrap().is_empty() && resolve(json!({})).unwrap().is_empty());
         for value in [json!({ "cuont": 1 }), json!([1]), json!("count")] {
             assert_eq!(resolve(value).unwrap_err().len(), 1);
         }
         let typed = resolve(json!({ "count": 1 })).unwrap();
-        assert_eq!(typed.clone().into_draft().resolve(&schema, &mut Vec::new()).unwrap(), typed);
+        assert_eq!(typed.clone().into_update().validate(&schema, &mut Vec::new()).unwrap(), typed);
     }
 }

@@ -1,28 +1,30 @@
-//! What a long-term store keeps and how it is asked: values beside checkpoints, shared by all threads.
+//! The data and the operations of a long-term store: values besides checkpoints, shared by all threads.
 //!
-//! Everything that decides what an operation means is here, once for all stores: which names are allowed, when a filter
-//! holds, which words a text has, how what was found is ordered. A store only keeps items and narrows down which of them
-//! are looked at. Pure: the time comes in as a number, vectors come from the port `Embedder`.
+//! Everything that defines the semantics of an operation is here, once for all stores: valid names, filters, the
+//! words of a text, the order of results. A store only persists items and narrows down the candidates. Pure: the
+//! time is a parameter, vectors come from the port `Embedder`.
 
 mod compare;
 mod filter;
-mod find;
 mod index;
 mod item;
-mod lexical;
+mod lexical_embedder;
 mod namespace;
 mod operation;
 mod options;
-mod text;
+mod search;
 mod vector;
+mod words;
 
-pub use filter::{Filter, Keys};
-pub use find::{Finder, Query};
-pub use index::Index;
-pub use item::{Hit, Item, MatchedBy, is_gone};
-pub use lexical::LexicalEmbedder;
-pub use namespace::{LONGEST_NAMESPACE, Namespace};
-pub use operation::{Answer, By, Delete, Get, LONGEST_KEY, Lasts, ListNamespaces, Operation, Put, Search, select};
-pub use options::Options;
-pub use text::{mark, words};
+pub use filter::{Filter, ValuePath};
+pub use index::IndexFields;
+pub use item::{Item, MatchSource, SearchItem, is_expired};
+pub use lexical_embedder::LexicalEmbedder;
+pub use namespace::{LONGEST_NAMESPACE, StoreNamespace};
+pub use operation::{
+    DeleteOp, GetOp, ListNamespacesOp, MAX_KEY_BYTES, OpResult, PutOp, SearchMode, SearchOp, StoreOp, Ttl, select,
+};
+pub use options::StoreOptions;
+pub use search::{SearchCollector, SearchQuery};
 pub use vector::{from_bytes, similarity, to_bytes};
+pub use words::{index_term, words};

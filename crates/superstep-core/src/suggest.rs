@@ -1,11 +1,12 @@
-//! Finds the known name somebody probably meant, so that a refusal can say "did you mean".
+//! Finds the known name that was probably meant, for the "did you mean" part of an error.
 //!
-//! Never corrects anything by itself: an unknown name stays an error (R-GRA-12, R-GRA-47), this only words the advice.
+//! Never corrects anything by itself: an unknown name stays an error (R-GRA-12, R-GRA-47), this file only formats
+//! the help text.
 
-/// The candidate closest to `name`, or nothing when none is close enough to be worth naming.
+/// Returns the candidate closest to `name`, or `None` if none is close enough.
 ///
-/// Close means: equal but for case, or at most a third of the letters differ (insertion, deletion, replacement, swap of
-/// neighbours), or one of the two begins with the other. The first of equally close candidates wins.
+/// Close means: equal but for case, or at most a third of the letters differ (insertion, deletion, replacement,
+/// swap of neighbours), or one of the two begins with the other. The first of equally close candidates wins.
 ///
 /// ```
 /// use superstep_core::suggest::nearest;
@@ -24,13 +25,14 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// The sentence "did you mean `x`?" for the nearest candidate, or nothing when none is near.
+/// Returns the sentence "did you mean `x`?" for the nearest candidate, or `None` if none is near.
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(name, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
 }
 
-/// Advice that lists every known name, the nearest first and asked for: "did you mean `x`? known: `x`, `y`".
-pub fn known_names(name: &str, known: &[&str]) -> String {
+/// Returns a help text that lists all known names, the nearest first and as a question: "did you mean `x`? known:
+/// `x`, `y`".
+pub fn did_you_mean_or_list(name: &str, known: &[&str]) -> String {
     let first = nearest(name, known.iter().copied());
     let rest = known.iter().copied().filter(|candidate| Some(*candidate) != first);
     let list: Vec<String> = first.into_iter().chain(rest).map(|candidate| format!("`{candidate}`")).collect();
@@ -44,14 +46,14 @@ fn letters(name: &str) -> Vec<char> {
     name.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// Lower is closer; a shared beginning ranks after every small edit.
+/// Returns the distance of two names, lower is closer; a shared beginning ranks after every small edit.
 fn closeness(name: &[char], candidate: &[char]) -> Option<usize> {
     const SHARED_BEGINNING: usize = 1_000;
     let (shorter, longer) = if name.len() <= candidate.len() { (name, candidate) } else { (candidate, name) };
     let allowed = (longer.len() / 3).max(1);
     if longer.len() - shorter.len() <= allowed {
         let edits = distance(name, candidate);
-        // With every letter replaced nothing is shared, however short the names are.
+        // If every letter is replaced, nothing is shared, however short the names are.
         if edits == 0 || (edits <= allowed && edits < shorter.len()) {
             return Some(edits);
         }
@@ -60,7 +62,7 @@ fn closeness(name: &[char], candidate: &[char]) -> Option<usize> {
     begins.then(|| SHARED_BEGINNING + longer.len() - shorter.len())
 }
 
-/// Damerau-Levenshtein distance in its optimal string alignment form: three rows are enough.
+/// Computes the Damerau-Levenshtein distance in its optimal string alignment form, which needs only three rows.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before_last: Vec<usize> = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -86,7 +88,7 @@ mod tests {
 
     const NAMES: [&str; 6] = ["add", "append", "keep_last", "set_once", "integer", "naïve"];
 
-    /// R-GRA-12, R-GRA-47: an unknown name is answered with the nearest known one, if there is one.
+    /// R-GRA-12, R-GRA-47: for an unknown name the nearest known one is suggested, if there is one.
     #[test]
     fn the_nearest_name_is_found_and_a_far_one_is_not() {
         let rows = [
@@ -128,7 +130,7 @@ mod tests {
     fn advice_asks_for_the_nearest_and_lists_all() {
         assert_eq!(did_you_mean("ad", ["max", "add"]), Some("did you mean `add`?".into()));
         assert_eq!(did_you_mean("zzz", ["max", "add"]), None);
-        assert_eq!(known_names("ad", &["max", "add"]), "did you mean `add`? known: `add`, `max`");
-        assert_eq!(known_names("zzz", &["max", "add"]), "known: `max`, `add`");
+        assert_eq!(did_you_mean_or_list("ad", &["max", "add"]), "did you mean `add`? known: `add`, `max`");
+        assert_eq!(did_you_mean_or_list("zzz", &["max", "add"]), "known: `max`, `add`");
     }
 }

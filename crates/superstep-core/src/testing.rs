@@ -1,4 +1,4 @@
-//! For whoever implements a door: one conformance suite for each port.
+//! Conformance suites for implementations of the ports: one suite per port.
 //!
 //! Behind the feature `testing`. Nothing here is used by the engine.
 
@@ -11,7 +11,7 @@ pub mod checkpointer;
 pub mod key_value;
 pub mod store;
 
-/// Drives a future to its end on this thread, for stores that need no runtime.
+/// Drives a future to completion on this thread, for implementations that need no runtime.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -1,7 +1,7 @@
-//! Points in time as the product writes them: RFC 3339 with offset, at most microseconds, `Z` for UTC (R-FWK-95).
+//! Points in time in their written form: RFC 3339 with offset, at most microseconds, `Z` for UTC (R-FWK-95).
 //!
-//! Text without an offset is accepted on input only, as UTC for system times and in a named zone for event times.
-//! Zone rules are built in. Never reads the clock, the environment or a file of the system.
+//! Text without an offset is accepted on input only, as UTC for system times and in a named time zone for event
+//! times. Time zone rules are built in. Never reads the clock, the environment or a file of the system.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,87 +13,91 @@ use jiff::fmt::temporal::Pieces;
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::fault::Fault;
 use crate::suggest::nearest;
 use crate::types::excerpt;
+use crate::validation_error::ValidationError;
 
-/// An instant with the offset from UTC it is written in.
+/// An instant with the UTC offset of its written form.
 ///
-/// Two times are equal, and ordered, by their instant alone: `10:00+02:00` equals `08:00Z`. Digits beyond microseconds
-/// are cut off when a time is read, so that what is written is what is compared.
+/// Two times are equal, and ordered, by their instant alone: `10:00+02:00` equals `08:00Z`. Digits beyond
+/// microseconds are truncated when a time is parsed, so that the written value equals the compared one.
 ///
 /// ```
 /// use superstep_core::time::Time;
 /// let naive = Time::parse_event("2026-07-01T09:30:00", "Europe/Berlin")?;
 /// assert_eq!(naive.to_string(), "2026-07-01T09:30:00+02:00");
 /// assert_eq!(naive, Time::parse_system("2026-07-01T07:30:00")?);
-/// # Ok::<(), superstep_core::fault::Fault>(())
+/// # Ok::<(), superstep_core::validation_error::ValidationError>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct Time {
     /// Whole microseconds.
     instant: Timestamp,
-    /// Whole minutes, the finest that RFC 3339 can write.
+    /// Whole minutes, the finest offset that RFC 3339 can express.
     offset: Offset,
 }
 
 impl Time {
-    /// Reads exactly what RFC 3339 allows: date, time with seconds, offset; the form that is stored.
+    /// Parses strict RFC 3339: date, time with seconds, offset; the stored form.
     ///
     /// # Errors
-    /// When the text is not RFC 3339, has no offset, or names a day or hour that does not exist.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    /// Returns an error if the text is not RFC 3339, has no offset, or names a day or hour that does not exist.
+    pub fn parse(text: &str) -> Result<Self, ValidationError> {
         if !is_rfc3339(text) {
-            let fault = Fault::new(format!("`{}` is not a time with offset in RFC 3339", excerpt(text)));
-            return Err(fault.help(EXAMPLE));
+            let fault = ValidationError::new(format!("`{}` is not a time with offset in RFC 3339", excerpt(text)));
+            return Err(fault.with_help(EXAMPLE));
         }
         read(text, &TimeZone::UTC)
     }
 
-    /// Reads a system time: an offset is kept, text without one is read as UTC.
+    /// Parses a system time: an offset is kept, text without one is interpreted as UTC.
     ///
     /// # Errors
-    /// When the text is no time, has no time of day, or carries a zone name, which RFC 3339 cannot keep.
-    pub fn parse_system(text: &str) -> Result<Self, Fault> {
+    /// Returns an error if the text is not a time, has no time of day, or has a time zone name, which RFC 3339
+    /// cannot express.
+    pub fn parse_system(text: &str) -> Result<Self, ValidationError> {
         read(text, &TimeZone::UTC)
     }
 
-    /// Reads the time of an event: an offset is kept, text without one is read in the IANA zone `zone`.
+    /// Parses the time of an event: an offset is kept, text without one is interpreted in the IANA time zone
+    /// `zone`.
     ///
-    /// Where clocks are moved, jiff's rule "compatible" decides, which is also that of RFC 5545: a time that is skipped
-    /// in spring moves forward by the length of the gap, a time that happens twice in autumn is the first one.
+    /// At clock changes jiff's rule "compatible" decides, which is also that of RFC 5545: a time that is skipped in
+    /// spring moves forward by the length of the gap, a time that occurs twice in autumn is the first one.
     ///
     /// # Errors
-    /// When the zone is unknown (the nearest name is the advice), or as for [`Time::parse_system`].
-    pub fn parse_event(text: &str, zone: &str) -> Result<Self, Fault> {
+    /// Returns an error if the time zone is unknown (the help text suggests the nearest name), or as
+    /// [`Time::parse_system`] does.
+    pub fn parse_event(text: &str, zone: &str) -> Result<Self, ValidationError> {
         read(text, &find_zone(zone)?)
     }
 
-    /// The time in UTC that lies `micros` microseconds after the start of 1970.
+    /// Creates the UTC time `micros` microseconds after the start of 1970.
     ///
     /// # Errors
-    /// When the year is not within 0000 to 9999.
-    pub fn from_unix_micros(micros: i64) -> Result<Self, Fault> {
+    /// Returns an error if the year is not within 0000 to 9999.
+    pub fn from_unix_micros(micros: i64) -> Result<Self, ValidationError> {
         let instant = Timestamp::from_microsecond(micros).map_err(|_| out_of_range())?;
         Time::new(instant, Offset::UTC)
     }
 
-    /// Microseconds since the start of 1970; the offset is not part of it.
+    /// Returns the microseconds since the start of 1970; the offset is not part of it.
     pub fn as_unix_micros(self) -> i64 {
         self.instant.as_microsecond()
     }
 
-    /// The same instant, written in the offset that the IANA zone `zone` has then.
+    /// Returns the same instant with the offset of the IANA time zone `zone` at that instant.
     ///
     /// # Errors
-    /// When the zone is unknown, or the year there is not within 0000 to 9999.
-    pub fn in_zone(self, zone: &str) -> Result<Self, Fault> {
+    /// Returns an error if the time zone is unknown, or the year there is not within 0000 to 9999.
+    pub fn in_zone(self, zone: &str) -> Result<Self, ValidationError> {
         let offset = find_zone(zone)?.to_offset(self.instant);
         Time::new(self.instant, offset)
     }
 
-    fn new(instant: Timestamp, offset: Offset) -> Result<Self, Fault> {
-        // Local mean times of the nineteenth century have seconds; the instant stays, only its writing moves.
+    fn new(instant: Timestamp, offset: Offset) -> Result<Self, ValidationError> {
+        // Local mean times of the nineteenth century have seconds; the instant stays, only the written offset is
+        // rounded.
         let minutes = offset.seconds() / 60;
         let offset = Offset::from_seconds(minutes * 60).map_err(|_| out_of_range())?;
         let micros = i64::try_from(instant.as_nanosecond().div_euclid(1_000)).map_err(|_| out_of_range())?;
@@ -107,11 +111,11 @@ impl Time {
 
 const EXAMPLE: &str = "write it like `2026-03-01T09:30:00Z` or `2026-03-01T10:30:00+01:00`";
 
-/// The bundled rules and no others, whatever features another crate switches on in jiff.
+/// The bundled rules and no others, whatever features another crate enables in jiff.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-fn read(text: &str, zone: &TimeZone) -> Result<Time, Fault> {
-    let refuse = |why: &str| Fault::new(format!("`{}` {why}", excerpt(text))).help(EXAMPLE);
+fn read(text: &str, zone: &TimeZone) -> Result<Time, ValidationError> {
+    let refuse = |why: &str| ValidationError::new(format!("`{}` {why}", excerpt(text))).with_help(EXAMPLE);
     let pieces = Pieces::parse(text).map_err(|_| refuse("is not a time"))?;
     if pieces.time_zone_annotation().is_some() {
         return Err(refuse("carries a zone name in brackets, which a stored time cannot keep"));
@@ -130,25 +134,25 @@ fn read(text: &str, zone: &TimeZone) -> Result<Time, Fault> {
     Time::new(instant.map_err(|_| out_of_range())?, offset)
 }
 
-fn find_zone(name: &str) -> Result<TimeZone, Fault> {
+fn find_zone(name: &str) -> Result<TimeZone, ValidationError> {
     ZONES.get(name).map_err(|_| {
-        let fault = Fault::new(format!("unknown time zone `{}`", excerpt(name)));
+        let fault = ValidationError::new(format!("unknown time zone `{}`", excerpt(name)));
         let names: Vec<String> = ZONES.available().map(|zone| zone.to_string()).collect();
-        // People write the city alone, so it is looked for among the cities too.
+        // Users often write the city alone, so the cities are searched too.
         let city = |zone: &String| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
         let meant = names.iter().find(|zone| city(zone)).map(String::as_str);
         match meant.or_else(|| nearest(name, names.iter().map(String::as_str))) {
-            Some(zone) => fault.help(format!("did you mean `{zone}`?")),
-            None => fault.help("use an IANA name such as `Europe/Berlin` or `UTC`"),
+            Some(zone) => fault.with_help(format!("did you mean `{zone}`?")),
+            None => fault.with_help("use an IANA name such as `Europe/Berlin` or `UTC`"),
         }
     })
 }
 
-fn out_of_range() -> Fault {
-    Fault::new("the time is not within the years 0000 to 9999")
+fn out_of_range() -> ValidationError {
+    ValidationError::new("the time is not within the years 0000 to 9999")
 }
 
-/// Whether the text has the shape of RFC 3339; whether the day exists is for the calendar to say.
+/// Returns true if the text has the shape of RFC 3339; the existence of the day is checked later.
 fn is_rfc3339(text: &str) -> bool {
     const SHAPE: &[u8] = b"dddd-dd-ddTdd:dd:dd";
     let bytes = text.as_bytes();
@@ -165,7 +169,7 @@ fn is_rfc3339(text: &str) -> bool {
     let tail = match tail.strip_prefix(b".") {
         Some(fraction) => {
             let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            // Nine is what the calendar reads; more would be refused there with a less clear message.
+            // jiff parses at most nine digits; more would be rejected there with a less clear message.
             if digits == 0 || digits > 9 {
                 return false;
             }
@@ -233,7 +237,7 @@ impl Serialize for Time {
     }
 }
 
-/// Reads as [`Time::parse_system`] does: what we write has an offset, what comes from outside may have none.
+/// Parses like [`Time::parse_system`]: serialized times have an offset, external ones may have none.
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -246,11 +250,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn written(time: Result<Time, Fault>) -> Result<String, String> {
+    fn written(time: Result<Time, ValidationError>) -> Result<String, String> {
         time.map(|time| time.to_string()).map_err(|fault| fault.message)
     }
 
-    /// R-FWK-95: written with offset, at most microseconds, `Z` for UTC; a naive system time is read as UTC.
+    /// R-FWK-95: written with offset, at most microseconds, `Z` for UTC; a system time without offset is UTC.
     #[test]
     fn a_system_time_keeps_its_offset_and_is_utc_without_one() {
         let rows = [
@@ -259,7 +263,7 @@ mod tests {
             ("2026-03-01T09:30:00", "2026-03-01T09:30:00Z"),
             ("2026-03-01 09:30:00", "2026-03-01T09:30:00Z"),
             ("2026-03-01T09:30", "2026-03-01T09:30:00Z"),
-            // Python's `utcnow().isoformat()`, the text of seed 002.
+            // Python's `utcnow().isoformat()`, as the original application writes it.
             ("2026-03-01T09:30:00.120300", "2026-03-01T09:30:00.1203Z"),
             ("2026-03-01T09:30:00.000000", "2026-03-01T09:30:00Z"),
             ("2026-03-01T09:30:00.123456789Z", "2026-03-01T09:30:00.123456Z"),
@@ -278,7 +282,7 @@ mod tests {
         }
     }
 
-    /// R-FWK-95: what is not a time is refused, and the text is named.
+    /// R-FWK-95: text that is not a time is rejected, and the error names the text.
     #[test]
     fn text_that_is_no_time_is_refused() {
         let rows = [
@@ -300,7 +304,7 @@ mod tests {
         }
     }
 
-    /// R-FWK-95: what is stored always has an offset, so the strict form refuses text without one.
+    /// R-FWK-95: stored times always have an offset, so the strict form rejects text without one.
     #[test]
     fn the_strict_form_is_rfc_3339_and_nothing_else() {
         let refused = [
@@ -317,11 +321,12 @@ mod tests {
         for text in refused {
             let fault = Time::parse(text).expect_err(text);
             assert_eq!(fault.message, format!("`{text}` is not a time with offset in RFC 3339"));
-            assert!(fault.help.is_some());
+            assert!(fault.with_help.is_some());
         }
     }
 
-    /// R-FWK-95: a naive event time is read in the family's zone, by built-in rules, also where clocks are moved.
+    /// R-FWK-95: an event time without offset is interpreted in the family's time zone, by built-in rules, also at
+    /// clock changes.
     #[test]
     fn an_event_time_without_offset_is_read_in_its_zone() {
         let rows = [
@@ -331,13 +336,14 @@ mod tests {
             ("2026-07-15T10:00:00", "America/New_York", "2026-07-15T10:00:00-04:00"),
             ("2026-07-15T10:00:00", "Asia/Kathmandu", "2026-07-15T10:00:00+05:45"),
             ("2026-07-15T10:00:00", "UTC", "2026-07-15T10:00:00Z"),
-            // An offset in the text wins over the zone.
+            // An offset in the text wins over the time zone.
             ("2026-07-15T10:00:00-07:00", "Europe/Berlin", "2026-07-15T10:00:00-07:00"),
             // 02:00 to 03:00 does not exist on this day: moved forward by the gap.
             ("2026-03-29T02:30:00", "Europe/Berlin", "2026-03-29T03:30:00+02:00"),
-            // 02:00 to 03:00 happens twice on this day: the first one.
+            // 02:00 to 03:00 occurs twice on this day: the first one.
             ("2026-10-25T02:30:00", "Europe/Berlin", "2026-10-25T02:30:00+02:00"),
-            // Local mean time was 53 minutes and 28 seconds ahead; the instant is kept, the offset written in minutes.
+            // Local mean time was 53 minutes and 28 seconds ahead; the instant is kept, the offset written in
+            // minutes.
             ("1850-01-01T12:00:00", "Europe/Berlin", "1850-01-01T11:59:32+00:53"),
         ];
         for (text, zone, expected) in rows {
@@ -345,7 +351,7 @@ mod tests {
         }
     }
 
-    /// R-FWK-95: zone names are IANA; another name is refused with the nearest one.
+    /// R-FWK-95: time zone names are IANA; another name is rejected with the nearest one.
     #[test]
     fn an_unknown_zone_is_refused_with_the_nearest_name() {
         let rows = [
@@ -356,7 +362,7 @@ mod tests {
         ];
         for (zone, help) in rows {
             let fault = Time::parse_event("2026-07-15T10:00:00Z", zone).expect_err("unknown");
-            assert_eq!((fault.message, fault.help.as_deref()), (format!("unknown time zone `{zone}`"), help));
+            assert_eq!((fault.message, fault.with_help.as_deref()), (format!("unknown time zone `{zone}`"), help));
         }
     }
 
@@ -372,7 +378,7 @@ mod tests {
         assert!(Time::from_unix_micros(i64::MAX).is_err());
     }
 
-    /// R-FWK-50: a time survives JSON, and naive text is read as UTC there.
+    /// R-FWK-50: a time survives JSON, and text without offset is interpreted as UTC there.
     #[test]
     fn a_time_is_text_in_json() {
         let time: Time = serde_json::from_str("\"2026-03-01T09:30:00.5\"").expect("a time");
@@ -382,7 +388,7 @@ mod tests {
     }
 
     proptest! {
-        /// R-FWK-50, R-FWK-95: any time, in any zone's offset, is read back from its text without loss.
+        /// R-FWK-50, R-FWK-95: any time, in any time zone's offset, is parsed back from its text without loss.
         #[test]
         fn every_time_survives_its_own_text(
             micros in -62_000_000_000_000_000i64..253_000_000_000_000_000,

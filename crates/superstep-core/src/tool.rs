@@ -1,4 +1,4 @@
-//! What a tool is and what it gives, without the tool. The door to one is `port::Tool`.
+//! Descriptions and results of tools, without the tools. The port is `port::Tool`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::command::Output;
+use crate::command::TaskOutput;
 use crate::message::Content;
 
-/// What a model and a person are told of a tool.
+/// The description of a tool for models and users.
 ///
 /// ```
 /// use superstep_core::tool::ToolSpec;
@@ -21,99 +21,99 @@ use crate::message::Content;
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// What it is called by: letters, digits, `_` and `-`, at most 64.
+    /// Name: letters, digits, `_` and `-`, at most 64.
     pub name: String,
-    /// What it does, for the model.
+    /// Description for the model.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub input_schema: Arc<Value>,
-    /// The JSON Schema of what it gives, where it is known.
+    /// JSON Schema of the result, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Arc<Value>>,
-    /// What it does to the world.
+    /// Side effects of the tool.
     #[serde(default)]
-    pub annotations: Annotations,
-    /// How long one call may take, in place of the usual.
+    pub annotations: ToolAnnotations,
+    /// Timeout of one call, in place of the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// How often a failed call is made again.
+    /// Number of retries of a failed call.
     #[serde(default)]
     pub retries: u32,
-    /// What it gives is the answer of an agent, which then does not ask its model again.
+    /// True if the result is the final response of an agent, which then does not call its model again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub return_direct: bool,
 }
 
-/// What a tool does to the world.
+/// The side effects of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Annotations {
-    /// It changes nothing.
+pub struct ToolAnnotations {
+    /// True if the tool changes nothing.
     pub read_only: bool,
-    /// Calling it twice does the same as once.
+    /// True if calling the tool twice has the same effect as once.
     pub idempotent: bool,
-    /// It may destroy something: a person is asked first, unless the policy says otherwise.
+    /// True if the tool may destroy data: a human approves the call first, unless the policy decides otherwise.
     pub destructive: bool,
 }
 
 impl ToolSpec {
-    /// A tool without arguments.
+    /// Creates a tool without arguments.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             description: description.into(),
             input_schema: Arc::new(json!({"type": "object", "properties": {}, "additionalProperties": false})),
             output_schema: None,
-            annotations: Annotations::default(),
+            annotations: ToolAnnotations::default(),
             timeout: None,
             retries: 0,
             return_direct: false,
         }
     }
 
-    /// Says which arguments it takes.
+    /// Sets the schema of the arguments.
     #[must_use]
     pub fn with_input(mut self, schema: impl Into<Arc<Value>>) -> Self {
         self.input_schema = schema.into();
         self
     }
 
-    /// Says that it changes nothing.
+    /// Marks the tool as read-only.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.annotations.read_only = true;
         self
     }
 
-    /// Says that calling it twice does the same as once.
+    /// Marks the tool as idempotent.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.annotations.idempotent = true;
         self
     }
 
-    /// Says that it may destroy something.
+    /// Marks the tool as destructive.
     #[must_use]
     pub fn destructive(mut self) -> Self {
         self.annotations.destructive = true;
         self
     }
 
-    /// Sets how long one call may take.
+    /// Sets the timeout of one call.
     #[must_use]
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
     }
 
-    /// Sets how often a failed call is made again.
+    /// Sets the number of retries of a failed call.
     #[must_use]
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
     }
 
-    /// Says that what it gives is the answer of an agent.
+    /// Makes the result the final response of an agent.
     #[must_use]
     pub fn return_direct(mut self) -> Self {
         self.return_direct = true;
@@ -121,34 +121,34 @@ impl ToolSpec {
     }
 }
 
-/// What a tool gives.
+/// The result of a tool.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ToolOutput {
-    /// What the model is told.
+    /// Content for the model.
     pub content: Option<Content>,
-    /// What the program gets besides, and the model does not: kept with the tool message.
+    /// Data for the program, not sent to the model: stored with the tool message.
     pub artifact: Option<Value>,
-    /// The tool says itself that it failed.
+    /// True if the tool reports an error.
     pub is_error: bool,
-    /// What becomes of the graph's state and way, where the tool decides that.
-    pub command: Option<Box<Output>>,
-    /// What is noted of the answer.
+    /// Command with updates and targets for the graph, if the tool returns one.
+    pub command: Option<Box<TaskOutput>>,
+    /// Metadata of the tool message.
     pub metadata: BTreeMap<String, Value>,
 }
 
 impl ToolOutput {
-    /// A content for the model.
+    /// Creates a result with a content for the model.
     pub fn new(content: impl Into<Content>) -> Self {
         Self { content: Some(content.into()), ..Self::default() }
     }
 
-    /// A failure, in words for the model.
+    /// Creates an error result with a message for the model.
     pub fn error(content: impl Into<Content>) -> Self {
         Self { is_error: true, ..Self::new(content) }
     }
 
-    /// Adds what is for the program and not for the model.
+    /// Adds data for the program, not sent to the model.
     #[must_use]
     pub fn with_artifact(mut self, artifact: impl Into<Value>) -> Self {
         self.artifact = Some(artifact.into());
@@ -168,7 +168,7 @@ impl From<&str> for ToolOutput {
     }
 }
 
-/// A text as it is, anything else as JSON.
+/// Converts a string to text, any other value to JSON text.
 impl From<Value> for ToolOutput {
     fn from(value: Value) -> Self {
         match value {
@@ -178,39 +178,40 @@ impl From<Value> for ToolOutput {
     }
 }
 
-/// Why a tool failed.
+/// The error of a tool.
 ///
-/// `?` turns every error into one. It is not an error type itself, so that `?` can.
+/// `?` converts every error into one. `ToolError` is not an error type itself, because that conversion would
+/// conflict.
 pub struct ToolError {
-    /// What the model is told.
+    /// Message for the model.
     pub message: String,
-    /// Whether the same call may go well later.
+    /// True if the same call may succeed later.
     pub retryable: bool,
-    /// What caused it, for traces and never for the model.
+    /// Cause, for traces and never for the model.
     pub cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
-    /// Not a failure of the tool: the run itself stops, or is at fault.
-    pub passes: Option<Passes>,
+    /// Set if the tool did not fail: the run itself stops, or has an error.
+    pub passthrough: Option<Passthrough>,
 }
 
-/// Something that is not for the model: whoever runs the tool passes it on.
-pub type Passes = Box<dyn std::any::Any + Send + Sync>;
+/// A value that is not for the model: the engine passes it on.
+pub type Passthrough = Box<dyn std::any::Any + Send + Sync>;
 
 impl ToolError {
-    /// A failure in words for the model.
+    /// Creates an error with a message for the model.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), retryable: false, cause: None, passes: None }
+        Self { message: message.into(), retryable: false, cause: None, passthrough: None }
     }
 
-    /// Says that the same call may go well later.
+    /// Marks the error as retryable.
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
         self
     }
 
-    /// Something that whoever runs the tool passes on, and the model never sees.
-    pub fn passing(what: Passes) -> Self {
-        Self { passes: Some(what), ..Self::new("passed on") }
+    /// Wraps a value that the engine passes on and the model never sees.
+    pub fn passthrough(what: Passthrough) -> Self {
+        Self { passthrough: Some(what), ..Self::new("passed on") }
     }
 }
 
@@ -239,11 +240,11 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for ToolError {
                     message,
                     retryable,
                     cause: Some(Arc::from(error as Box<dyn std::error::Error + Send + Sync>)),
-                    passes: None,
+                    passthrough: None,
                 }
             }
             Err(other) => {
-                Self { message: other.to_string(), retryable: false, cause: Some(Arc::from(other)), passes: None }
+                Self { message: other.to_string(), retryable: false, cause: Some(Arc::from(other)), passthrough: None }
             }
         }
     }

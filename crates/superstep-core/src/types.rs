@@ -1,25 +1,26 @@
-//! The types a field of a dynamic schema may have, and the check of a value against one (R-GRA-5 to R-GRA-7).
+//! The types of fields in a dynamic schema, and the check of a value against a type (R-GRA-5 to R-GRA-7).
 //!
-//! A check lists every problem with a JSON pointer and never changes the value. Whether a problem is an error, a warning
-//! or nothing is for the caller to say, and so are the names of field, node and superstep.
+//! A check lists every violation with a JSON pointer and never changes the value. The caller decides if a violation
+//! is an error, a warning or ignored, and adds the names of field, node and superstep.
 
-mod range;
-mod reflect;
-mod schema;
+mod bounds;
+mod from_json_schema;
+mod json_schema_validator;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::fault::Fault;
-use crate::suggest::known_names;
+use crate::suggest::did_you_mean_or_list;
 use crate::time::Time;
+use crate::validation_error::ValidationError;
 
-pub use range::Range;
-pub use schema::Schema;
+pub use bounds::Bounds;
+pub use json_schema_validator::JsonSchemaValidator;
 
-/// What values a field accepts; null is accepted by `Any`, by `Nullable` and by a schema that says so.
+/// The type of a field; null is accepted by `Any`, by `Nullable` and by a schema that permits null.
 ///
-/// The data form is a name (`"integer"`, nullable: `"integer?"`), `{"nullable": ..}`, `{"enum": [..]}` or `{"schema": {..}}`.
+/// The data form is a name (`"integer"`, nullable: `"integer?"`), `{"nullable": ..}`, `{"enum": [..]}` or
+/// `{"schema": {..}}`.
 ///
 /// ```
 /// use serde_json::json;
@@ -27,16 +28,16 @@ pub use schema::Schema;
 /// let count = FieldType::parse(&json!("integer?"))?;
 /// assert!(count.check(&json!(null)).is_ok());
 /// assert_eq!(count.check(&json!("3")).unwrap_err()[0].message, "expected integer, found string");
-/// # Ok::<(), superstep_core::fault::Fault>(())
+/// # Ok::<(), superstep_core::validation_error::ValidationError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum FieldType {
-    /// Every value; what a field without a type has.
+    /// Every value; the type of a field without a declared type.
     Any,
     /// `true` or `false`.
     Boolean,
-    /// A number written without fraction that fits 64 bits, signed or not; `1.0` is none.
+    /// A number written without fraction that fits 64 bits, signed or unsigned; `1.0` is rejected.
     Integer,
     /// Every number.
     Number,
@@ -48,18 +49,18 @@ pub enum FieldType {
     Object,
     /// A string that is a time of RFC 3339 with offset.
     DateTime,
-    /// An array of objects; what is in a message is for the messages reducer to read.
+    /// An array of objects; the messages reducer validates their content.
     Messages,
     /// One of these values, none of them null.
     Enum(Vec<Value>),
-    /// Null or what the inner type accepts.
+    /// Null or any value of the inner type.
     Nullable(Box<FieldType>),
-    /// What a JSON Schema accepts.
-    Schema(Schema),
+    /// Any value that the JSON Schema accepts.
+    Schema(JsonSchemaValidator),
 }
 
-/// The types that have a name of their own, in the order of R-GRA-6.
-const NAMED: [(&str, FieldType); 9] = [
+/// The types with a name, in the order of R-GRA-6.
+const NAMED_TYPES: [(&str, FieldType); 9] = [
     ("any", FieldType::Any),
     ("boolean", FieldType::Boolean),
     ("integer", FieldType::Integer),
@@ -71,8 +72,8 @@ const NAMED: [(&str, FieldType); 9] = [
     ("messages", FieldType::Messages),
 ];
 
-/// What other languages call these types; no edit distance finds them.
-const FOREIGN: [(&str, &str); 12] = [
+/// Names of these types in other languages, which no edit distance finds.
+const TYPE_ALIASES: [(&str, &str); 12] = [
     ("dict", "object"),
     ("map", "object"),
     ("hash", "object"),
@@ -88,59 +89,58 @@ const FOREIGN: [(&str, &str); 12] = [
 ];
 
 impl FieldType {
-    /// Reads the data form.
+    /// Parses the data form.
     ///
     /// # Errors
-    /// When a name is unknown (the advice lists the known ones, the nearest first), when an enumeration is empty or has
-    /// null among its values, or when a schema is no JSON Schema.
-    pub fn parse(form: &Value) -> Result<Self, Fault> {
+    /// Returns an error if a name is unknown (the help text lists the valid ones, the nearest first), if an
+    /// enumeration is empty or contains null, or if a schema is not a valid JSON Schema.
+    pub fn parse(form: &Value) -> Result<Self, ValidationError> {
         match form {
             Value::String(name) => parse_name(name),
             Value::Object(map) => parse_map(map),
-            other => Err(Fault::new(format!("expected a type, found {}", kind(other))).help(FORMS)),
+            other => Err(ValidationError::new(format!("expected a type, found {}", kind(other))).with_help(FORMS)),
         }
     }
 
-    /// A type that is an enumeration of `values`.
+    /// Creates an enumeration of `values`.
     ///
     /// # Errors
-    /// When there is no value, or null is among them.
-    pub fn enumeration(values: Vec<Value>) -> Result<Self, Fault> {
+    /// Returns an error if `values` is empty or contains null.
+    pub fn enumeration(values: Vec<Value>) -> Result<Self, ValidationError> {
         if values.is_empty() {
-            return Err(Fault::new("an enumeration needs at least one value"));
+            return Err(ValidationError::new("an enumeration needs at least one value"));
         }
         if values.contains(&Value::Null) {
-            return Err(
-                Fault::new("null cannot be a value of an enumeration").help("use `{\"nullable\": {\"enum\": [..]}}`")
-            );
+            return Err(ValidationError::new("null cannot be a value of an enumeration")
+                .with_help("use `{\"nullable\": {\"enum\": [..]}}`"));
         }
         Ok(FieldType::Enum(values))
     }
 
-    /// A type that is what a JSON Schema accepts; the schema is compiled here, once.
+    /// Creates a type from a JSON Schema; the schema is compiled here, once.
     ///
     /// # Errors
-    /// When the value is not a valid JSON Schema or refers to another document.
-    pub fn schema(source: Value) -> Result<Self, Fault> {
-        Schema::new(source).map(FieldType::Schema)
+    /// Returns an error if the value is not a valid JSON Schema or refers to another document.
+    pub fn schema(source: Value) -> Result<Self, ValidationError> {
+        JsonSchemaValidator::new(source).map(FieldType::Schema)
     }
 
-    /// Checks a value and lists every problem, each with its place below the field.
+    /// Checks a value and lists every violation, each with its location below the field.
     ///
     /// # Errors
-    /// The problems, at least one, in order of place.
-    pub fn check(&self, value: &Value) -> Result<(), Vec<Fault>> {
-        let faults = self.faults(value);
+    /// Returns the violations, at least one, in order of location.
+    pub fn check(&self, value: &Value) -> Result<(), Vec<ValidationError>> {
+        let faults = self.errors(value);
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
-    /// Checks a value that comes from outside, and writes a time the way we store it: with offset, naive text as UTC.
+    /// Checks an external value, and converts a time to the stored form: with offset, text without one as UTC.
     ///
     /// # Errors
-    /// As for [`FieldType::check`], except that a time may lack its offset.
-    pub fn admit(&self, value: Value) -> Result<Value, Vec<Fault>> {
+    /// Same as [`FieldType::check`], except that a time may lack its offset.
+    pub fn normalize(&self, value: Value) -> Result<Value, Vec<ValidationError>> {
         match (self, &value) {
-            (FieldType::Nullable(inner), found) if !found.is_null() => inner.admit(value),
+            (FieldType::Nullable(inner), found) if !found.is_null() => inner.normalize(value),
             (FieldType::DateTime, Value::String(text)) => match Time::parse_system(text) {
                 Ok(time) => Ok(Value::String(time.to_string())),
                 Err(fault) => Err(vec![fault]),
@@ -149,7 +149,7 @@ impl FieldType {
         }
     }
 
-    /// The type as JSON Schema, as precise as JSON Schema can be.
+    /// Returns the type as JSON Schema, as precisely as JSON Schema permits.
     pub fn to_json_schema(&self) -> Value {
         match self {
             FieldType::Any => json!({}),
@@ -162,7 +162,7 @@ impl FieldType {
         }
     }
 
-    fn faults(&self, value: &Value) -> Vec<Fault> {
+    fn errors(&self, value: &Value) -> Vec<ValidationError> {
         let fits = match (self, value) {
             (FieldType::Any, _)
             | (FieldType::Nullable(_), Value::Null)
@@ -175,23 +175,25 @@ impl FieldType {
             (FieldType::DateTime, Value::String(text)) => return Time::parse(text).err().into_iter().collect(),
             (FieldType::Messages, Value::Array(items)) => return message_faults(items),
             (FieldType::Enum(values), value) => return enum_fault(values, value).into_iter().collect(),
-            (FieldType::Nullable(inner), value) => return inner.faults(value),
-            (FieldType::Schema(schema), value) => return schema.faults(value),
+            (FieldType::Nullable(inner), value) => return inner.errors(value),
+            (FieldType::Schema(schema), value) => return schema.errors(value),
             _ => false,
         };
         if fits { Vec::new() } else { vec![self.mismatch(value)] }
     }
 
-    fn mismatch(&self, value: &Value) -> Fault {
-        let fault = Fault::new(format!("expected {}, found {}", self.name(), kind(value)));
+    fn mismatch(&self, value: &Value) -> ValidationError {
+        let fault = ValidationError::new(format!("expected {}, found {}", self.name(), kind(value)));
         match (self, value) {
-            (FieldType::Integer, Value::Number(number)) => fault.help(format!("`{number}` is written as a fraction")),
-            (_, Value::Null) => fault.help(format!("the type `{}?` accepts null", self.name())),
+            (FieldType::Integer, Value::Number(number)) => {
+                fault.with_help(format!("`{number}` is written as a fraction"))
+            }
+            (_, Value::Null) => fault.with_help(format!("the type `{}?` accepts null", self.name())),
             _ => fault,
         }
     }
 
-    /// The name of a named type; the others are only ever written in their own data form.
+    /// Returns the name of a named type; the others are only written in their own data form.
     fn name(&self) -> &'static str {
         match self {
             FieldType::Any => "any",
@@ -224,24 +226,28 @@ impl FieldType {
 
 const FORMS: &str = "a type is a name such as `\"integer\"` or `\"string?\"`, `{\"nullable\": ..}`, `{\"enum\": [..]}` or `{\"schema\": {..}}`";
 
-fn parse_name(name: &str) -> Result<FieldType, Fault> {
+fn parse_name(name: &str) -> Result<FieldType, ValidationError> {
     let (base, is_nullable) = name.strip_suffix('?').map_or((name, false), |base| (base, true));
-    let Some((_, found)) = NAMED.into_iter().find(|(known, _)| *known == base) else {
-        let meant = FOREIGN.iter().find(|(foreign, _)| foreign.eq_ignore_ascii_case(base)).map_or(base, |(_, own)| own);
-        let known: Vec<&str> = NAMED.iter().map(|(known, _)| *known).collect();
-        return Err(Fault::new(format!("unknown type `{}`", excerpt(name))).help(known_names(meant, &known)));
+    let Some((_, found)) = NAMED_TYPES.into_iter().find(|(known, _)| *known == base) else {
+        let meant =
+            TYPE_ALIASES.iter().find(|(foreign, _)| foreign.eq_ignore_ascii_case(base)).map_or(base, |(_, own)| own);
+        let known: Vec<&str> = NAMED_TYPES.iter().map(|(known, _)| *known).collect();
+        return Err(ValidationError::new(format!("unknown type `{}`", excerpt(name)))
+            .with_help(did_you_mean_or_list(meant, &known)));
     };
     Ok(if is_nullable { FieldType::Nullable(Box::new(found)) } else { found })
 }
 
-fn parse_map(map: &Map<String, Value>) -> Result<FieldType, Fault> {
+fn parse_map(map: &Map<String, Value>) -> Result<FieldType, ValidationError> {
     let mut entries = map.iter();
     let (Some((form, argument)), None) = (entries.next(), entries.next()) else {
-        return Err(Fault::new(format!("expected a type, found object with {} keys", map.len())).help(FORMS));
+        return Err(
+            ValidationError::new(format!("expected a type, found object with {} keys", map.len())).with_help(FORMS)
+        );
     };
-    let inside = |fault: Fault| {
+    let inside = |fault: ValidationError| {
         let pointer = format!("/{form}{}", fault.pointer);
-        fault.at(pointer)
+        fault.with_pointer(pointer)
     };
     match (form.as_str(), argument) {
         ("nullable", inner) => {
@@ -249,40 +255,44 @@ fn parse_map(map: &Map<String, Value>) -> Result<FieldType, Fault> {
         }
         ("schema", source) => FieldType::schema(source.clone()).map_err(inside),
         ("enum", Value::Array(values)) => FieldType::enumeration(values.clone()).map_err(inside),
-        ("enum", other) => Err(inside(Fault::new(format!("expected array, found {}", kind(other))))),
+        ("enum", other) => Err(inside(ValidationError::new(format!("expected array, found {}", kind(other))))),
         _ => {
-            let fault = Fault::new(format!("unknown form of a type `{}`", excerpt(form)));
-            Err(fault.help(known_names(form, &["nullable", "enum", "schema"])))
+            let fault = ValidationError::new(format!("unknown form of a type `{}`", excerpt(form)));
+            Err(fault.with_help(did_you_mean_or_list(form, &["nullable", "enum", "schema"])))
         }
     }
 }
 
-fn message_faults(items: &[Value]) -> Vec<Fault> {
+fn message_faults(items: &[Value]) -> Vec<ValidationError> {
     let wrong = items.iter().enumerate().filter(|(_, item)| !item.is_object());
-    wrong.map(|(at, item)| Fault::new(format!("expected object, found {}", kind(item))).at(format!("/{at}"))).collect()
+    wrong
+        .map(|(at, item)| {
+            ValidationError::new(format!("expected object, found {}", kind(item))).with_pointer(format!("/{at}"))
+        })
+        .collect()
 }
 
-fn enum_fault(values: &[Value], value: &Value) -> Option<Fault> {
+fn enum_fault(values: &[Value], value: &Value) -> Option<ValidationError> {
     (!values.contains(value)).then(|| not_one_of(values, value))
 }
 
-/// The refusal of a value that is not in a list, with the near-miss if both are strings.
-pub(crate) fn not_one_of(values: &[Value], value: &Value) -> Fault {
+/// Returns the error for a value that is not in a list, with a suggestion if both are strings.
+pub(crate) fn not_one_of(values: &[Value], value: &Value) -> ValidationError {
     const SHOWN: usize = 12;
-    let mut list: Vec<String> = values.iter().take(SHOWN).map(brief).collect();
+    let mut list: Vec<String> = values.iter().take(SHOWN).map(value_summary).collect();
     if values.len() > SHOWN {
         list.push(format!("{} more", values.len() - SHOWN));
     }
-    let fault = Fault::new(format!("expected one of {}, found {}", list.join(", "), brief(value)));
+    let fault = ValidationError::new(format!("expected one of {}, found {}", list.join(", "), value_summary(value)));
     let near =
         value.as_str().and_then(|text| crate::suggest::did_you_mean(text, values.iter().filter_map(Value::as_str)));
     match near {
-        Some(help) => fault.help(help),
+        Some(help) => fault.with_help(help),
         None => fault,
     }
 }
 
-/// Lets a schema accept null too; definitions stay at the top, where references look for them.
+/// Makes a schema accept null too; definitions stay at the top level, where references expect them.
 fn nullable_schema(inner: Value) -> Value {
     let Value::Object(mut map) = inner else { return json!({ "anyOf": [inner, { "type": "null" }] }) };
     if map.is_empty() {
@@ -303,7 +313,7 @@ fn nullable_schema(inner: Value) -> Value {
     Value::Object(outer)
 }
 
-/// The word for the kind of a value; a number with a fraction is a `number`, without one an `integer`.
+/// Returns the name of the kind of a value; a number with a fraction is a `number`, without one an `integer`.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -318,8 +328,8 @@ pub(crate) fn kind(value: &Value) -> &'static str {
 
 const EXCERPT: usize = 60;
 
-/// A value short enough for a message: scalars as JSON, the others by their size.
-pub(crate) fn brief(value: &Value) -> String {
+/// Formats a value for a message: scalars as JSON, the others by their size.
+pub(crate) fn value_summary(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{:?}", excerpt(text)),
         Value::Array(items) => format!("array of {}", items.len()),
@@ -328,7 +338,7 @@ pub(crate) fn brief(value: &Value) -> String {
     }
 }
 
-/// At most sixty characters of a text that came from outside.
+/// Returns at most sixty characters of an external text.
 pub(crate) fn excerpt(text: &str) -> String {
     cut(text, EXCERPT)
 }
@@ -352,9 +362,9 @@ impl<'de> Deserialize<'de> for FieldType {
     }
 }
 
-/// A fault as the error of a deserializer, which has one text for fact and advice.
-pub(crate) fn explain<E: serde::de::Error>(fault: Fault) -> E {
-    match fault.help {
+/// Converts the error of a value into the error of a deserializer, which has one text for message and help.
+pub(crate) fn explain<E: serde::de::Error>(fault: ValidationError) -> E {
+    match fault.with_help {
         Some(help) => E::custom(format!("{}; {help}", fault.message)),
         None => E::custom(fault.message),
     }
@@ -374,7 +384,8 @@ mod tests {
         assert_eq!(found, expected, "{form} {value}");
     }
 
-    /// R-GRA-5, R-GRA-6, R-GRA-7: each type accepts its own values and names expected and found type otherwise.
+    /// R-GRA-5, R-GRA-6, R-GRA-7: each type accepts its own values, and otherwise names the expected and the found
+    /// type.
     #[test]
     fn a_type_accepts_its_values_and_names_what_it_found_instead() {
         let accepted = [
@@ -418,7 +429,7 @@ mod tests {
         }
     }
 
-    /// R-GRA-50: one check lists all problems, each with a JSON pointer.
+    /// R-GRA-50: one check lists all violations, each with a JSON pointer.
     #[test]
     fn all_problems_are_listed_with_pointers() {
         let two = [("/0", "expected object, found integer"), ("/2", "expected object, found string")];
@@ -429,7 +440,7 @@ mod tests {
         check(schema, json!(null), &[("", "expected array, found null")]);
     }
 
-    /// R-GRA-6: enumerations, also nullable ones; a near miss is suggested.
+    /// R-GRA-6: enumerations, also nullable ones; a similar value is suggested.
     #[test]
     fn an_enumeration_accepts_its_values_only() {
         let form = json!({ "enum": ["open", "closed", 3] });
@@ -438,10 +449,10 @@ mod tests {
         check(form.clone(), json!(null), &[("", "expected one of \"open\", \"closed\", 3, found null")]);
         check(json!({ "nullable": form }), json!(null), &[]);
         let faults = parse(form).check(&json!("opne")).expect_err("refused");
-        assert_eq!(faults[0].help.as_deref(), Some("did you mean `open`?"));
+        assert_eq!(faults[0].with_help.as_deref(), Some("did you mean `open`?"));
     }
 
-    /// R-GRA-12 for types: an unknown name is an error that lists the known ones, the nearest first.
+    /// R-GRA-12 for types: an unknown name is an error that lists the valid ones, the nearest first.
     #[test]
     fn an_unknown_type_is_refused_with_the_nearest_name() {
         let rest = "known: `integer`, `any`, `boolean`, `number`, `string`, `array`, `object`, `datetime`, `messages`";
@@ -460,9 +471,9 @@ mod tests {
         for (form, message, help) in rows {
             let fault = FieldType::parse(&form).expect_err("refused");
             assert_eq!(fault.message, message);
-            assert!(help.is_none() || fault.help == help, "{:?}", fault.help);
+            assert!(help.is_none() || fault.with_help == help, "{:?}", fault.with_help);
         }
-        let first = |name: &str| FieldType::parse(&json!(name)).expect_err("refused").help.expect("advice");
+        let first = |name: &str| FieldType::parse(&json!(name)).expect_err("refused").with_help.expect("advice");
         assert!(first("Dict").starts_with("did you mean `object`?"));
         assert!(first("list").starts_with("did you mean `array`?"));
         let fault = FieldType::parse(&json!({ "nullable": { "schema": { "type": "strin" } } })).expect_err("refused");
@@ -497,7 +508,7 @@ mod tests {
             assert_eq!(serde_json::to_value(&field_type).expect("data"), form);
             assert_eq!(serde_json::from_value::<FieldType>(form).expect("a type"), field_type);
             assert_eq!(field_type.to_json_schema(), schema);
-            assert!(Schema::new(schema).is_ok());
+            assert!(JsonSchemaValidator::new(schema).is_ok());
         }
         assert_eq!(parse(json!({ "nullable": "integer" })), parse(json!("integer?")));
         let error = serde_json::from_value::<FieldType>(json!("strng")).expect_err("refused").to_string();
@@ -509,14 +520,14 @@ mod tests {
     fn naive_times_are_admitted_as_utc_and_refused_later() {
         let naive = json!("2026-03-01T09:30:00.500000");
         for form in [json!("datetime"), json!("datetime?")] {
-            let admitted = parse(form).admit(naive.clone());
+            let admitted = parse(form).normalize(naive.clone());
             assert_eq!(admitted, Ok(json!("2026-03-01T09:30:00.5Z")));
         }
         assert!(parse(json!("datetime")).check(&naive).is_err());
-        assert!(parse(json!("datetime")).admit(json!("soon")).is_err());
-        assert_eq!(parse(json!("datetime?")).admit(json!(null)), Ok(json!(null)));
-        assert_eq!(parse(json!("string")).admit(naive.clone()), Ok(naive));
-        assert!(parse(json!("integer")).admit(json!("1")).is_err());
+        assert!(parse(json!("datetime")).normalize(json!("soon")).is_err());
+        assert_eq!(parse(json!("datetime?")).normalize(json!(null)), Ok(json!(null)));
+        assert_eq!(parse(json!("string")).normalize(naive.clone()), Ok(naive));
+        assert!(parse(json!("integer")).normalize(json!("1")).is_err());
     }
 
     #[test]
@@ -524,8 +535,8 @@ mod tests {
         let long = "ü".repeat(500);
         let faults = parse(json!({ "enum": ["a"] })).check(&json!(long)).expect_err("refused");
         assert_eq!(faults[0].message, format!("expected one of \"a\", found \"{}…\"", "ü".repeat(60)));
-        assert_eq!(brief(&json!([1, 2])), "array of 2");
-        assert_eq!(brief(&json!({ "a": 1 })), "object of 1");
+        assert_eq!(value_summary(&json!([1, 2])), "array of 2");
+        assert_eq!(value_summary(&json!({ "a": 1 })), "object of 1");
         let many: Vec<Value> = (0..100).map(Value::from).collect();
         assert!(not_one_of(&many, &json!(-1)).message.ends_with("10, 11, 88 more, found -1"));
     }

@@ -1,30 +1,30 @@
-//! Partial states: what a node returns and what an input is made of.
+//! Partial states: the result of a node, and the input of a run.
 //!
-//! An update is a short list of writes. It says what is to be folded, not how: that is the schema's.
+//! An update is a short list of writes. The schema defines the reducers.
 
 use smallvec::SmallVec;
 
-use crate::datum::Datum;
 use crate::id::FieldId;
+use crate::value::AnyValue;
 
-/// How a write reaches its field.
+/// The mode of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// Through the field's reducer.
+pub enum WriteMode {
+    /// Reduces the value with the field's reducer.
     Reduce,
-    /// In place of whatever is there.
+    /// Replaces the current value.
     Overwrite,
 }
 
 /// One value for one field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
-    /// The field.
+    /// Id of the field.
     pub field: FieldId,
-    /// Through the reducer or past it.
-    pub how: How,
+    /// Mode: with the reducer or without.
+    pub mode: WriteMode,
     /// The value.
-    pub value: Datum,
+    pub value: AnyValue,
 }
 
 /// A partial state: writes in the order they were made.
@@ -34,7 +34,7 @@ pub struct Update {
 }
 
 impl Update {
-    /// An update that changes nothing.
+    /// Creates an update without writes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -51,23 +51,23 @@ impl Update {
         self.writes.push(write);
     }
 
-    /// Adds the writes of another update after these.
+    /// Appends the writes of another update.
     pub fn extend(&mut self, other: Self) {
         self.writes.extend(other.writes);
     }
 
-    /// The writes, in order.
+    /// Returns the writes, in order.
     #[must_use]
     pub fn writes(&self) -> &[Write] {
         &self.writes
     }
 
-    /// The writes, to change them.
+    /// Returns the writes for modification.
     pub(crate) fn writes_mut(&mut self) -> &mut [Write] {
         &mut self.writes
     }
 
-    /// True when there is nothing to fold.
+    /// Returns true if there is no write.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
@@ -82,7 +82,7 @@ impl IntoIterator for Update {
     }
 }
 
-/// A value that replaces what is there, whatever the reducer.
+/// A value that replaces the current one without the reducer.
 ///
 /// ```
 /// use superstep_core::update::Overwrite;
@@ -92,7 +92,7 @@ impl IntoIterator for Update {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overwrite<T>(pub T);
 
-/// A key that is to go from a map.
+/// A key to be removed from a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remove<K>(pub K);
 
@@ -102,7 +102,7 @@ mod tests {
     use serde_json::json;
 
     fn write(field: u32, value: i32) -> Write {
-        Write { field: FieldId(field), how: How::Reduce, value: json!(value).into() }
+        Write { field: FieldId(field), mode: WriteMode::Reduce, value: json!(value).into() }
     }
 
     fn shown(update: &Update) -> Vec<(u32, String)> {

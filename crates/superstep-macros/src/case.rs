@@ -1,8 +1,8 @@
-//! The spellings of `rename_all`.
+//! Naming conventions of `rename_all`.
 
-/// How the names of all fields are spelled.
+/// Naming convention for all fields.
 #[derive(Clone, Copy)]
-pub(crate) enum Case {
+pub(crate) enum RenameRule {
     Lower,
     Upper,
     Pascal,
@@ -13,19 +13,19 @@ pub(crate) enum Case {
     ScreamingKebab,
 }
 
-const KNOWN: [(&str, Case); 8] = [
-    ("lowercase", Case::Lower),
-    ("UPPERCASE", Case::Upper),
-    ("PascalCase", Case::Pascal),
-    ("camelCase", Case::Camel),
-    ("snake_case", Case::Snake),
-    ("SCREAMING_SNAKE_CASE", Case::ScreamingSnake),
-    ("kebab-case", Case::Kebab),
-    ("SCREAMING-KEBAB-CASE", Case::ScreamingKebab),
+const KNOWN: [(&str, RenameRule); 8] = [
+    ("lowercase", RenameRule::Lower),
+    ("UPPERCASE", RenameRule::Upper),
+    ("PascalCase", RenameRule::Pascal),
+    ("camelCase", RenameRule::Camel),
+    ("snake_case", RenameRule::Snake),
+    ("SCREAMING_SNAKE_CASE", RenameRule::ScreamingSnake),
+    ("kebab-case", RenameRule::Kebab),
+    ("SCREAMING-KEBAB-CASE", RenameRule::ScreamingKebab),
 ];
 
-impl Case {
-    /// The case of that name, or advice.
+impl RenameRule {
+    /// Returns the convention of this name, or an error that lists the valid names.
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
         let found = KNOWN.iter().find(|(known, _)| *known == name);
         found.map(|(_, case)| *case).ok_or_else(|| {
@@ -34,9 +34,9 @@ impl Case {
         })
     }
 
-    /// A snake-case name of Rust in this case.
+    /// Converts a snake-case name to this convention.
     pub(crate) fn apply(self, name: &str) -> String {
-        let pascal = || name.split('_').map(capital).collect::<String>();
+        let pascal = || name.split('_').map(capitalize).collect::<String>();
         match self {
             Self::Lower | Self::Snake => name.to_owned(),
             Self::Upper | Self::ScreamingSnake => name.to_uppercase(),
@@ -52,7 +52,7 @@ impl Case {
     }
 }
 
-fn capital(word: &str) -> String {
+fn capitalize(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -74,9 +74,9 @@ mod tests {
             ("SCREAMING-KEBAB-CASE", "NEXT-STEP-ID"),
         ];
         for (case, expected) in rows {
-            assert_eq!(Case::parse(case).map(|case| case.apply("next_step_id")), Ok(expected.to_owned()));
+            assert_eq!(RenameRule::parse(case).map(|case| case.apply("next_step_id")), Ok(expected.to_owned()));
         }
-        let advice = Case::parse("camelcase").err().unwrap_or_default();
+        let advice = RenameRule::parse("camelcase").err().unwrap_or_default();
         assert!(advice.starts_with("unknown case `camelcase`; did you mean `camelCase`?"), "{advice}");
     }
 }

@@ -1,7 +1,7 @@
-//! Writes what a state expands to: the update builder, and one hidden block with the schema.
+//! Expansion of a state: the update builder, and one hidden block with the schema.
 //!
-//! Every path is absolute and nothing but `FooUpdate` gets a name a user could meet. Code that can fail to compile
-//! because of what the user wrote carries the place of the user's own tokens.
+//! Every path is absolute, and `FooUpdate` is the only visible name that is added. Generated code that may fail to
+//! compile because of user code carries the span of the user's tokens.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -12,10 +12,14 @@ mod field;
 mod reducer;
 mod update;
 
-/// The expansion.
+/// Expands the derive.
 pub(crate) fn expand(spec: &StateSpec) -> TokenStream {
-    let fields: Vec<field::Expanded> =
-        spec.fields.iter().enumerate().map(|(index, field)| field::Expanded::new(&spec.ident, field, index)).collect();
+    let fields: Vec<field::ExpandedField> = spec
+        .fields
+        .iter()
+        .enumerate()
+        .map(|(index, field)| field::ExpandedField::new(&spec.ident, field, index))
+        .collect();
     let update = update::definition(spec);
     let update_impls = update::impls(spec, &fields);
     let helpers = fields.iter().map(|field| &field.helpers);
@@ -26,7 +30,7 @@ pub(crate) fn expand(spec: &StateSpec) -> TokenStream {
         const _: () = {
             #[allow(unused_imports, reason = "which one applies depends on the types of the fields")]
             use ::superstep::__private::state::derive::{
-                AlwaysThere as _, HasJsonSchema as _, LacksJsonSchema as _, MayBeAbsent as _,
+                RequiredValue as _, HasJsonSchema as _, LacksJsonSchema as _, OptionalValue as _,
             };
             #(#helpers)*
             #update_impls
@@ -35,22 +39,22 @@ pub(crate) fn expand(spec: &StateSpec) -> TokenStream {
     }
 }
 
-fn state_impl(spec: &StateSpec, fields: &[field::Expanded]) -> TokenStream {
+fn state_impl(spec: &StateSpec, fields: &[field::ExpandedField]) -> TokenStream {
     let StateSpec { ident, name, version, .. } = spec;
     let update = update_ident(spec);
-    let rows = fields.iter().map(|field| &field.row);
+    let rows = fields.iter().map(|field| &field.schema_field);
     let initials = fields.iter().map(|field| {
         let (ident, initial) = (field.ident, &field.initial);
-        let at = here(ident.span());
+        let at = generated_span(ident.span());
         quote_spanned!(at=> #ident: #initial())
     });
-    let at = here(ident.span());
+    let at = generated_span(ident.span());
     let this = Ident::new(&ident.to_string(), at);
     quote_spanned! {at=>
         #[automatically_derived]
-        // Whoever forgot the derive learns nothing from other states that have it.
+        // Without this, the error for a forgotten derive would list unrelated states that have one.
         #[diagnostic::do_not_recommend]
-        impl ::superstep::__private::state::State for #this {
+        impl ::superstep::__private::state::GraphState for #this {
             type Update = #update;
 
             fn schema() -> ::core::option::Option<::std::sync::Arc<::superstep::__private::schema::Schema>> {
@@ -69,12 +73,12 @@ fn state_impl(spec: &StateSpec, fields: &[field::Expanded]) -> TokenStream {
     }
 }
 
-/// The name of the update builder.
+/// Returns the name of the update builder.
 fn update_ident(spec: &StateSpec) -> Ident {
     format_ident!("{}Update", spec.ident)
 }
 
-/// A place in the user's code that still counts as generated: errors point there, lints stay silent.
-fn here(place: Span) -> Span {
+/// Returns a span in user code that still counts as generated: errors point there, lints stay silent.
+fn generated_span(place: Span) -> Span {
     Span::call_site().located_at(place)
 }

@@ -1,46 +1,46 @@
-//! One field of a state: its name, type and what its attributes say.
+//! Specification of one state field: its name, type and attributes.
 
 use syn::ext::IdentExt as _;
 use syn::{Attribute, Expr, Field, Ident, LitStr, Type};
 
-use crate::attribute::{Entry, Given, entries};
-use crate::case::Case;
-use crate::problems::Problems;
-use crate::reduce::Reduce;
-use crate::{literal, suggest};
+use crate::attribute::{AttributeEntry, EntryValue, entries};
+use crate::case::RenameRule;
+use crate::diagnostics::Diagnostics;
+use crate::reducer_attribute::ReducerSpec;
+use crate::{literals, suggest};
 
-/// A field, read.
+/// A parsed field.
 pub(crate) struct FieldSpec {
-    /// The field of the struct.
+    /// Name of the field in the struct.
     pub(crate) ident: Ident,
-    /// Its type.
+    /// Type of the field.
     pub(crate) ty: Type,
-    /// Its doc comment and `cfg`-free attributes that setters repeat.
+    /// Doc comments, repeated on the setter.
     pub(crate) docs: Vec<Attribute>,
-    /// The name in schemas, stores and on the wire.
+    /// Name in schemas, storage and JSON.
     pub(crate) name: String,
-    /// Its reducer; without one the last value stays.
-    pub(crate) reduce: Option<Reduce>,
-    /// The rest.
-    pub(crate) options: Options,
+    /// Reducer of the field; without one the last value stays.
+    pub(crate) reduce: Option<ReducerSpec>,
+    /// Other options.
+    pub(crate) options: FieldOptions,
 }
 
-/// What `#[state(..)]` on a field says.
+/// Options of `#[state(..)]` on a field.
 #[derive(Default)]
-pub(crate) struct Options {
-    given: Vec<Ident>,
-    /// The value of a new thread.
+pub(crate) struct FieldOptions {
+    names: Vec<Ident>,
+    /// Value of a new thread.
     pub(crate) default: Option<Expr>,
-    /// Values it may have.
+    /// Permitted values.
     pub(crate) one_of: Vec<proc_macro2::TokenStream>,
-    /// The least value or length.
+    /// Minimum value or length.
     pub(crate) min: Option<f64>,
-    /// The greatest value or length.
+    /// Maximum value or length.
     pub(crate) max: Option<f64>,
     rename: Option<LitStr>,
 }
 
-const KNOWN: [&str; 12] = [
+const OPTION_NAMES: [&str; 12] = [
     "set_once",
     "private",
     "untracked",
@@ -55,8 +55,8 @@ const KNOWN: [&str; 12] = [
     "rename",
 ];
 
-/// Options that cannot stand together, and why.
-const CONFLICTS: [(&str, &str, &str); 13] = [
+/// Pairs of options that exclude each other, with the reason.
+const CONFLICTING_OPTIONS: [(&str, &str, &str); 13] = [
     ("set_once", "reduce", "the first value stays, so there is nothing to fold"),
     ("set_once", "ephemeral", "the one value would be gone after a superstep"),
     ("set_once", "topic", "the one value would be gone after a superstep"),
@@ -72,17 +72,17 @@ const CONFLICTS: [(&str, &str, &str); 13] = [
     ("required", "private", "a private field cannot be given with the input"),
 ];
 
-/// True when the word is an option of `#[state(..)]` on a field.
+/// Returns true if the word is an option of `#[state(..)]` on a field.
 pub(crate) fn is_option(word: &str) -> bool {
-    KNOWN.contains(&word)
+    OPTION_NAMES.contains(&word)
 }
 
 impl FieldSpec {
-    /// Reads a named field.
-    pub(crate) fn read(field: &Field, case: Option<Case>, problems: &mut Problems) -> Option<Self> {
+    /// Parses a named field.
+    pub(crate) fn parse(field: &Field, case: Option<RenameRule>, problems: &mut Diagnostics) -> Option<Self> {
         let ident = field.ident.clone()?;
-        let reduce = Reduce::read(field, problems);
-        let options = Options::read(field, problems);
+        let reduce = ReducerSpec::parse(field, problems);
+        let options = FieldOptions::read(field, problems);
         options.check(field, reduce.as_ref(), problems);
         let rust_name = ident.unraw().to_string();
         let name = match (&options.rename, case) {
@@ -94,72 +94,72 @@ impl FieldSpec {
         Some(Self { ident, ty: field.ty.clone(), docs, name, reduce, options })
     }
 
-    /// What to underline when the name is wrong.
+    /// Returns the tokens that an error about the name points to.
     pub(crate) fn name_tokens(&self) -> proc_macro2::TokenStream {
         use quote::ToTokens as _;
         self.options.rename.as_ref().map_or_else(|| self.ident.to_token_stream(), |name| name.to_token_stream())
     }
 
-    /// True when a later write of one task stands in place of an earlier one.
+    /// Returns true if a later write of a task replaces an earlier one.
     pub(crate) fn keeps_last(&self) -> bool {
-        self.reduce.as_ref().is_none_or(Reduce::is_replace) && !self.options.has("topic")
+        self.reduce.as_ref().is_none_or(ReducerSpec::is_replace) && !self.options.has("topic")
     }
 }
 
-impl Options {
-    fn read(field: &Field, problems: &mut Problems) -> Self {
+impl FieldOptions {
+    fn read(field: &Field, problems: &mut Diagnostics) -> Self {
         let mut options = Self::default();
         for entry in entries(&field.attrs, "state", problems) {
-            if options.given.contains(&entry.name) {
+            if options.names.contains(&entry.name) {
                 problems.add(&entry.name, format!("`{}` is given twice", entry.name));
                 continue;
             }
-            options.take(&entry, problems);
-            options.given.push(entry.name);
+            options.parse_entry(&entry, problems);
+            options.names.push(entry.name);
         }
         options
     }
 
-    /// True when the option is given.
+    /// Returns true if the option is set.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.given.iter().any(|given| given == name)
+        self.names.iter().any(|given| given == name)
     }
 
-    fn take(&mut self, entry: &Entry, problems: &mut Problems) {
+    fn parse_entry(&mut self, entry: &AttributeEntry, problems: &mut Diagnostics) {
         match entry.name.to_string().as_str() {
             "set_once" | "private" | "untracked" | "ephemeral" | "topic" | "required" | "last_wins" => {
-                entry.takes_nothing(problems);
+                entry.expect_no_value(problems);
             }
             "default" => self.default = entry.value(|expr| Some(expr.clone()), "default = expr", problems),
-            "rename" => self.rename = entry.value(literal::text, "rename = \"name\"", problems),
-            "min" => self.min = entry.value(literal::number, "min = 0", problems),
-            "max" => self.max = entry.value(literal::number, "max = 5", problems),
+            "rename" => self.rename = entry.value(literals::text, "rename = \"name\"", problems),
+            "min" => self.min = entry.value(literals::number, "min = 0", problems),
+            "max" => self.max = entry.value(literals::number, "max = 5", problems),
             "one_of" => self.take_one_of(entry, problems),
             word => problems.add(&entry.name, unknown(word)),
         }
     }
 
-    fn take_one_of(&mut self, entry: &Entry, problems: &mut Problems) {
-        let Given::List(values) = &entry.given else {
+    fn take_one_of(&mut self, entry: &AttributeEntry, problems: &mut Diagnostics) {
+        let EntryValue::List(values) = &entry.value else {
             return problems.add(&entry.name, "`one_of` needs values: write `one_of(\"a\", \"b\")`");
         };
         if values.is_empty() {
             problems.add(&entry.name, "`one_of` needs at least one value");
         }
         for value in values {
-            match literal::scalar(value) {
+            match literals::scalar(value) {
                 Some(value) => self.one_of.push(value),
                 None => problems.add(value, "a value of `one_of` is a text, number, `true` or `false`"),
             }
         }
     }
 
-    fn check(&self, field: &Field, reduce: Option<&Reduce>, problems: &mut Problems) {
+    fn check(&self, field: &Field, reduce: Option<&ReducerSpec>, problems: &mut Diagnostics) {
         let reduce_attribute = field.attrs.iter().find(|attribute| attribute.path().is_ident("reduce"));
-        for (one, other, why) in CONFLICTS {
-            let is_harmless = one == "last_wins" && reduce.is_some_and(Reduce::is_replace);
+        for (one, other, why) in CONFLICTING_OPTIONS {
+            let is_harmless = one == "last_wins" && reduce.is_some_and(ReducerSpec::is_replace);
             let is_there = if other == "reduce" { reduce_attribute.is_some() } else { self.has(other) };
-            let Some(place) = self.given.iter().find(|given| *given == one).filter(|_| is_there && !is_harmless) else {
+            let Some(place) = self.names.iter().find(|given| *given == one).filter(|_| is_there && !is_harmless) else {
                 continue;
             };
             problems.add(place, format!("`{one}` and `{other}` do not go together: {why}"));
@@ -173,8 +173,8 @@ impl Options {
 }
 
 fn unknown(word: &str) -> String {
-    if word == "reduce" || Reduce::is_known(word) {
+    if word == "reduce" || ReducerSpec::is_known(word) {
         return format!("`{word}` is no option of a field: write `#[reduce(..)]`");
     }
-    format!("unknown option `{word}`; {}", suggest::known_names(word, &KNOWN))
+    format!("unknown option `{word}`; {}", suggest::known_names(word, &OPTION_NAMES))
 }

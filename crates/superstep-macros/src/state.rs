@@ -1,47 +1,47 @@
-//! The struct behind a state: its own attributes, its fields, and the rules for their names.
+//! Specification of a state struct: its attributes, its fields, and the rules for their names.
 
 use std::collections::BTreeMap;
 
 use syn::{Data, DeriveInput, Field, Fields, Ident, LitStr, Visibility};
 
 use crate::attribute::entries;
-use crate::case::Case;
+use crate::case::RenameRule;
+use crate::diagnostics::Diagnostics;
 use crate::field::FieldSpec;
-use crate::problems::Problems;
-use crate::{literal, suggest};
+use crate::{literals, suggest};
 
-/// A struct that is a state, read.
+/// A parsed state struct.
 pub(crate) struct StateSpec {
-    /// The struct.
+    /// Name of the struct.
     pub(crate) ident: Ident,
-    /// Who may see it, and its update.
+    /// Visibility of the struct and its update builder.
     pub(crate) vis: Visibility,
-    /// The name of the state.
+    /// Name of the state.
     pub(crate) name: String,
-    /// The version of its shape.
+    /// Version of the schema.
     pub(crate) version: u32,
-    /// Its fields, in order.
+    /// Fields in declaration order.
     pub(crate) fields: Vec<FieldSpec>,
 }
 
 const KNOWN: [&str; 3] = ["version", "name", "rename_all"];
 
 impl StateSpec {
-    /// Reads a struct with named fields.
+    /// Parses a struct with named fields.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn read(input: &DeriveInput) -> syn::Result<Self> {
+    /// Returns all errors of the struct at once.
+    pub(crate) fn parse(input: &DeriveInput) -> syn::Result<Self> {
         let fields = named_fields(input)?;
-        let mut problems = Problems::default();
+        let mut problems = Diagnostics::default();
         if !input.generics.params.is_empty() {
             let message = "a state cannot have type or lifetime parameters: its schema is one for all threads";
             problems.add(&input.generics, message);
         }
-        let mut options = Options::default();
+        let mut options = StateOptions::default();
         options.read(input, &mut problems);
         let fields: Vec<FieldSpec> =
-            fields.into_iter().filter_map(|field| FieldSpec::read(field, options.case, &mut problems)).collect();
+            fields.into_iter().filter_map(|field| FieldSpec::parse(field, options.case, &mut problems)).collect();
         check_names(&fields, &mut problems);
         let ident = input.ident.clone();
         let name = options.name.map_or_else(|| ident.to_string(), |name| name.value());
@@ -51,14 +51,14 @@ impl StateSpec {
 }
 
 #[derive(Default)]
-struct Options {
+struct StateOptions {
     version: Option<u32>,
     name: Option<LitStr>,
-    case: Option<Case>,
+    case: Option<RenameRule>,
 }
 
-impl Options {
-    fn read(&mut self, input: &DeriveInput, problems: &mut Problems) {
+impl StateOptions {
+    fn read(&mut self, input: &DeriveInput, problems: &mut Diagnostics) {
         if let Some(attribute) = input.attrs.iter().find(|attribute| attribute.path().is_ident("reduce")) {
             problems.add(attribute, "`#[reduce(..)]` belongs on a field");
         }
@@ -68,13 +68,13 @@ impl Options {
                 word if given.contains(&entry.name) => {
                     problems.add(&entry.name, format!("`{word}` is given twice"));
                 }
-                "version" => self.version = entry.value(literal::version, "version = 2", problems),
-                "name" => self.name = entry.value(literal::text, "name = \"chat\"", problems),
+                "version" => self.version = entry.value(literals::version, "version = 2", problems),
+                "name" => self.name = entry.value(literals::text, "name = \"chat\"", problems),
                 "rename_all" => {
-                    let case = entry.value(literal::text, "rename_all = \"camelCase\"", problems);
-                    match case
-                        .map(|case| Case::parse(&case.value()).map_err(|advice| syn::Error::new(case.span(), advice)))
-                    {
+                    let case = entry.value(literals::text, "rename_all = \"camelCase\"", problems);
+                    match case.map(|case| {
+                        RenameRule::parse(&case.value()).map_err(|advice| syn::Error::new(case.span(), advice))
+                    }) {
                         Some(Ok(case)) => self.case = Some(case),
                         Some(Err(error)) => problems.push(error),
                         None => {}
@@ -109,7 +109,7 @@ fn named_fields(input: &DeriveInput) -> syn::Result<Vec<&Field>> {
     }
 }
 
-fn check_names(fields: &[FieldSpec], problems: &mut Problems) {
+fn check_names(fields: &[FieldSpec], problems: &mut Diagnostics) {
     let mut seen: BTreeMap<&str, &Ident> = BTreeMap::new();
     for field in fields {
         let (name, place) = (field.name.as_str(), field.name_tokens());

@@ -1,8 +1,9 @@
-//! Words the advice after an unknown name: the nearest known one, then all of them.
+//! Help text for an unknown name: the most similar valid name, then all of them.
 //!
-//! A small twin of `superstep_core::suggest`: a proc macro that depended on the core would make every user build it twice.
+//! A small copy of `superstep_core::suggest`: a proc macro that depended on core would make every user build core
+//! twice.
 
-/// "did you mean `x`? known: `x`, `y`", or only the list when nothing is near.
+/// Returns "did you mean `x`? known: `x`, `y`", or only the list if no name is similar.
 pub(crate) fn known_names(name: &str, known: &[&str]) -> String {
     let list: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     let list = list.join(", ");
@@ -23,7 +24,7 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     near.min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein distance.
+/// Computes the Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,38 +1,49 @@
 //! `#[tool]`: a function as a tool.
 //!
-//! Reads the function and lists all that is wrong with it; `write` turns it into a function without arguments that makes
-//! the tool. What the pieces mean is in `superstep::tool`.
+//! This module parses the function and reports all its errors; `write` expands it to a function without parameters
+//! that returns the tool. The options are documented in `superstep::tool`.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, Meta, Pat, Token, Type};
 
-use crate::attribute::{Entry, Given};
-use crate::literal;
-use crate::problems::Problems;
+use crate::attribute::{AttributeEntry, EntryValue};
+use crate::diagnostics::Diagnostics;
+use crate::literals;
 use crate::suggest::known_names;
 
-mod write;
+mod expand;
 
-/// What `#[tool(..)]` may say.
+/// Options of `#[tool(..)]`.
 const OPTIONS: [&str; 8] =
     ["name", "read_only", "idempotent", "destructive", "timeout", "retries", "blocking", "return_direct"];
 
-/// Types that come from the run and never from a model, by the last word of their path.
-const TAKEN: [&str; 10] = ["Cx", "View", "Ctx", "SharedStore", "Ask", "Writer", "Info", "CallId", "Progress", "ToolCx"];
+/// Types that are injected by the run and never provided by a model, by the last segment of their path.
+const INJECTED_TYPES: [&str; 10] = [
+    "TaskContext",
+    "View",
+    "RunContext",
+    "SharedStore",
+    "Interrupts",
+    "StreamWriter",
+    "TaskInfo",
+    "ToolCallId",
+    "ToolProgress",
+    "ToolContext",
+];
 
-/// A function that is to be a tool, read and checked.
+/// A parsed and checked tool function.
 pub(crate) struct ToolFn {
     function: ItemFn,
     name: String,
     description: String,
-    options: Options,
+    options: ToolOptions,
     parameters: Vec<Parameter>,
 }
 
 #[derive(Default)]
-struct Options {
+struct ToolOptions {
     read_only: bool,
     idempotent: bool,
     destructive: bool,
@@ -47,16 +58,16 @@ struct Parameter {
     ty: Type,
     doc: String,
     default: Option<Expr>,
-    /// It comes from the run.
-    taken: bool,
+    /// True if the run injects the parameter.
+    is_injected: bool,
 }
 
 impl ToolFn {
-    /// Reads a function and the options of its attribute.
-    pub(crate) fn read(options: TokenStream, function: ItemFn) -> syn::Result<Self> {
-        let mut problems = Problems::default();
-        let entries = syn::parse::Parser::parse2(Punctuated::<Entry, Token![,]>::parse_terminated, options);
-        let entries: Vec<Entry> = entries.map_or_else(
+    /// Parses a function and the options of its attribute.
+    pub(crate) fn parse(options: TokenStream, function: ItemFn) -> syn::Result<Self> {
+        let mut problems = Diagnostics::default();
+        let entries = syn::parse::Parser::parse2(Punctuated::<AttributeEntry, Token![,]>::parse_terminated, options);
+        let entries: Vec<AttributeEntry> = entries.map_or_else(
             |error| {
                 problems.push(error);
                 Vec::new()
@@ -83,12 +94,12 @@ impl ToolFn {
     }
 }
 
-fn read_options(entries: &[Entry], function: &ItemFn, problems: &mut Problems) -> (String, Options) {
-    let (mut name, mut options) = (function.sig.ident.to_string(), Options::default());
+fn read_options(entries: &[AttributeEntry], function: &ItemFn, problems: &mut Diagnostics) -> (String, ToolOptions) {
+    let (mut name, mut options) = (function.sig.ident.to_string(), ToolOptions::default());
     for entry in entries {
         match entry.name.to_string().as_str() {
             "name" => {
-                let read = |expr: &Expr| literal::text(expr).filter(|text| is_name(&text.value()));
+                let read = |expr: &Expr| literals::text(expr).filter(|text| is_name(&text.value()));
                 let example = "name = \"add_numbers\"` with letters, digits, `_` and `-`, at most 64 of them, as in `name = \"add\"";
                 name = entry.value(read, example, problems).map_or(name, |text| text.value());
             }
@@ -98,7 +109,7 @@ fn read_options(entries: &[Entry], function: &ItemFn, problems: &mut Problems) -
             "blocking" => flag(entry, &mut options.blocking, problems),
             "return_direct" => flag(entry, &mut options.return_direct, problems),
             "timeout" => options.timeout_ms = entry.value(milliseconds, "timeout = \"30s\"", problems),
-            "retries" => options.retries = entry.value(literal::count, "retries = 2", problems),
+            "retries" => options.retries = entry.value(literals::count, "retries = 2", problems),
             other => {
                 let help = known_names(other, &OPTIONS);
                 problems.add(&entry.name, format!("unknown option `{other}`; {help}"));
@@ -111,9 +122,9 @@ fn read_options(entries: &[Entry], function: &ItemFn, problems: &mut Problems) -
     (name, options)
 }
 
-fn flag(entry: &Entry, flag: &mut bool, problems: &mut Problems) {
-    if !matches!(entry.given, Given::Nothing) {
-        entry.takes_nothing(problems);
+fn flag(entry: &AttributeEntry, flag: &mut bool, problems: &mut Diagnostics) {
+    if !matches!(entry.value, EntryValue::Nothing) {
+        entry.expect_no_value(problems);
     }
     *flag = true;
 }
@@ -123,7 +134,7 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(is_fine)
 }
 
-/// A time: whole seconds, or a text such as `"500ms"`, `"30s"`, `"2m"`, `"1h"`.
+/// Parses a duration: whole seconds, or a string such as `"500ms"`, `"30s"`, `"2m"`, `"1h"`.
 fn milliseconds(expr: &Expr) -> Option<u64> {
     let Expr::Lit(ExprLit { lit, .. }) = expr else { return None };
     let time = match lit {
@@ -140,17 +151,17 @@ fn milliseconds(expr: &Expr) -> Option<u64> {
     (time > 0).then_some(time)
 }
 
-/// The text of doc comments.
+/// Returns the text of the doc comments.
 fn doc_of(attributes: &[Attribute]) -> String {
     let lines = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| {
         let Meta::NameValue(pair) = &attribute.meta else { return None };
-        literal::text(&pair.value).map(|text| text.value().trim().to_owned())
+        literals::text(&pair.value).map(|text| text.value().trim().to_owned())
     });
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 impl Parameter {
-    fn read(input: &FnArg, problems: &mut Problems) -> Option<Self> {
+    fn read(input: &FnArg, problems: &mut Diagnostics) -> Option<Self> {
         let FnArg::Typed(input) = input else {
             problems.add(input, "a tool is a plain function: `self` has no place in it");
             return None;
@@ -159,7 +170,7 @@ impl Parameter {
             problems.add(&input.pat, "a tool's arguments have names: write `name: Type`");
             return None;
         };
-        let (mut default, mut taken) = (None, is_taken(&input.ty));
+        let (mut default, mut taken) = (None, is_injected(&input.ty));
         for attribute in &input.attrs {
             let path = attribute.path();
             if path.is_ident("doc") {
@@ -184,12 +195,18 @@ impl Parameter {
         if taken && let Some(value) = &default {
             problems.add(value, "what comes from the run has no default");
         }
-        Some(Self { name: name.ident.clone(), ty: (*input.ty).clone(), doc: doc_of(&input.attrs), default, taken })
+        Some(Self {
+            name: name.ident.clone(),
+            ty: (*input.ty).clone(),
+            doc: doc_of(&input.attrs),
+            default,
+            is_injected: taken,
+        })
     }
 }
 
-/// Whether a type is one of those that come from the run.
-fn is_taken(ty: &Type) -> bool {
+/// Returns true if the run injects parameters of this type.
+fn is_injected(ty: &Type) -> bool {
     let Type::Path(path) = ty else { return false };
-    path.path.segments.last().is_some_and(|last| TAKEN.iter().any(|taken| last.ident == taken))
+    path.path.segments.last().is_some_and(|last| INJECTED_TYPES.iter().any(|taken| last.ident == taken))
 }

@@ -1,69 +1,69 @@
-//! What an application brings to the server: graphs, routes, a page.
+//! Parts of an application that the server mounts: graphs, routes, a page.
 
 use std::sync::Arc;
 
 use superstep::core::port::BoxFuture;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::desk::Desk;
-use crate::registry::Served;
+use crate::graphs::registry::ServedGraph;
+use crate::runs::service::RunService;
 
-/// An application.
+/// An application of the server: graphs, routes and a page.
 #[non_exhaustive]
 pub struct App {
-    /// Its name: the path of its page.
+    /// Name of the application, and path of its page.
     pub name: String,
-    /// What people call it.
+    /// Title for users.
     pub title: String,
-    /// Its graphs.
-    pub graphs: Vec<Arc<dyn Served>>,
-    /// Its routes, under `/api`.
-    pub routes: OpenApiRouter<Desk>,
-    /// The file of its page among those that are built into the server.
+    /// Graphs of the application.
+    pub graphs: Vec<Arc<dyn ServedGraph>>,
+    /// Routes of the application, under `/api`.
+    pub routes: OpenApiRouter<RunService>,
+    /// File name of the page, among the files built into the server.
     pub page: Option<String>,
-    /// What its page says below its own path where there is no script.
-    pub(crate) plain: Option<Plain>,
+    /// Renders the content of a page as HTML for clients without JavaScript.
+    pub(crate) html_fallback: Option<HtmlFallback>,
 }
 
-/// Gives what a place of a page says, as HTML.
-pub(crate) type Plain = Arc<dyn Fn(Desk, String) -> BoxFuture<'static, Option<String>> + Send + Sync>;
+/// A function from the path behind the name of a page to HTML, for clients without JavaScript.
+pub(crate) type HtmlFallback = Arc<dyn Fn(RunService, String) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
 impl App {
-    /// An application without anything yet.
+    /// Creates an application without graphs, routes and page.
     pub fn new(name: impl Into<String>, title: impl Into<String>) -> Self {
         let (graphs, routes) = (Vec::new(), OpenApiRouter::new());
-        Self { name: name.into(), title: title.into(), graphs, routes, page: None, plain: None }
+        Self { name: name.into(), title: title.into(), graphs, routes, page: None, html_fallback: None }
     }
 
-    /// One more graph: see [`served`](crate::served).
+    /// Adds a graph: see [`served`](crate::serve_graph).
     #[must_use]
-    pub fn graph(mut self, graph: Arc<dyn Served>) -> Self {
+    pub fn graph(mut self, graph: Arc<dyn ServedGraph>) -> Self {
         self.graphs.push(graph);
         self
     }
 
-    /// More routes, whole paths such as `/api/debate`.
+    /// Adds routes with full paths such as `/api/debate`.
     #[must_use]
-    pub fn routes(mut self, routes: OpenApiRouter<Desk>) -> Self {
+    pub fn routes(mut self, routes: OpenApiRouter<RunService>) -> Self {
         self.routes = self.routes.merge(routes);
         self
     }
 
-    /// The file of its page, such as `debate.html`.
+    /// Sets the file of the page, such as `debate.html`.
     #[must_use]
     pub fn page(mut self, file: impl Into<String>) -> Self {
         self.page = Some(file.into());
         self
     }
 
-    /// What a place of its page, such as `/debate/7`, says where there is no script: HTML for the part behind the name, or
-    /// nothing.
+    /// Sets the HTML fallback of the page for clients without JavaScript. The function receives the part of the
+    /// path behind the name (`7` for `/debate/7`) and returns HTML, or `None` if there is nothing to show.
     #[must_use]
-    pub fn without_script<F>(mut self, plain: impl Fn(Desk, String) -> F + Send + Sync + 'static) -> Self
+    pub fn html_fallback<F>(mut self, plain: impl Fn(RunService, String) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Option<String>> + Send + 'static,
     {
-        self.plain = Some(Arc::new(move |desk, place| Box::pin(plain(desk, place))));
+        self.html_fallback = Some(Arc::new(move |desk, place| Box::pin(plain(desk, place))));
         self
     }
 }

@@ -1,101 +1,108 @@
-//! How the server is set up: where it listens, whom it answers, where it keeps things, how much it takes on.
+//! Configuration of the server: address, access, storage, limits.
 //!
-//! Built from the settings of `superstep.toml` ([`Config::from_settings`]) or by hand. Read once, when the server starts.
+//! Built from the settings of `superstep.toml` ([`ServerConfig::from_settings`]) or in code. Read once, when the server
+//! starts.
 
 use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 use superstep::core::port::SharedCheckpointer;
-use superstep::settings::{Checkpoints, PortInUse, ResumeRuns, Settings};
+use superstep::settings::{CheckpointerSettings, PortInUse, RecoveryMode, Settings};
 use superstep::store::SharedStore;
-use superstep::{Memory, MemoryStore, Result};
+use superstep::{MemoryCheckpointer, MemoryStore, Result};
 use utoipa::ToSchema;
 
-use crate::models::WEIGHTS;
+use crate::models::LOCAL_WEIGHTS_PROVIDER;
 
-/// How the server is set up.
+/// Configuration of the server.
 ///
 /// ```
-/// use superstep_server::{Config, Stores};
-/// let config = Config::new(Stores::memory()).port(0).allow_host("studio.example");
+/// use superstep_server::{ServerConfig, Storage};
+/// let config = ServerConfig::new(Storage::memory()).port(0).allow_host("studio.example");
 /// assert_eq!((config.host.as_str(), config.port), ("127.0.0.1", 0));
 /// ```
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Config {
-    /// The address it listens on.
+pub struct ServerConfig {
+    /// Address the server listens on. Default: `127.0.0.1`.
     pub host: String,
-    /// The port; 0 takes a free one.
+    /// Port the server listens on; 0 picks a free port. Default: 8123.
     pub port: u16,
-    /// What happens when the port is taken.
+    /// Behaviour if the port is in use.
     pub port_in_use: PortInUse,
-    /// Listens on an address others can reach, although nobody has to say who they are.
-    pub is_insecure: bool,
-    /// Names it may be asked by, besides those of loopback.
+    /// True if the server may listen on an address that other machines can reach, although it does not authenticate
+    /// users.
+    pub allow_insecure: bool,
+    /// Host names that requests may use, in addition to those of loopback.
     pub allowed_hosts: Vec<String>,
-    /// Origins whose pages may ask it, besides its own.
+    /// Origins whose pages may send requests, in addition to the server's own.
     pub allowed_origins: Vec<String>,
-    /// Where threads, records and values are kept.
-    pub stores: Stores,
-    /// The models that are set up, for `/api/health`.
-    pub models: Vec<ModelNote>,
-    /// The file of the page to start from, among those that are built in; a list of the applications unless told.
+    /// Storage of threads, run records and values.
+    pub storage: Storage,
+    /// Configured models, listed by `/api/health`.
+    pub models: Vec<ModelSummary>,
+    /// File of the start page, among the files built into the server. Default: a list of the applications.
     pub start_page: Option<String>,
-    /// Most bytes of the body of a request.
+    /// Maximum size of a request body in bytes. Default: 64 KiB.
     pub body_limit: usize,
-    /// How long running supersteps may still take at shutdown.
-    pub drain: Duration,
-    /// What becomes of runs that died with an earlier process.
-    pub resume: ResumeRuns,
-    /// Most runs at once.
-    pub max_runs: usize,
-    /// Longest time of one run.
+    /// Time that running supersteps get to finish at shutdown. Default: 8 seconds.
+    pub drain_timeout: Duration,
+    /// Handling of runs that an earlier process left unfinished.
+    pub recovery: RecoveryMode,
+    /// Maximum number of concurrent runs. Default: 256.
+    pub max_concurrent_runs: usize,
+    /// Maximum duration of one run.
     pub run_timeout: Option<Duration>,
-    /// How much of each thread's events is held for readers.
-    pub ring: RingSize,
-    /// How events are sent to each reader.
-    pub pace: Pace,
+    /// Size of the replay buffer of each thread.
+    pub replay_buffer: ReplayBufferConfig,
+    /// Pace of events for each subscriber.
+    pub sse: SseConfig,
 }
 
-/// How much of each thread's events is held for readers that are a little behind. What is not stored yet is held up to
-/// sixteen times as much; a reader that needs what was let go of even then is told to come back.
+/// Size of the replay buffer of each thread, which serves subscribers that are slightly behind. Events that are not
+/// persisted yet may take up to sixteen times as much; a subscriber that needs an event evicted even then is told
+/// to reconnect.
 #[derive(Debug, Clone, Copy)]
-pub struct RingSize {
-    /// At most this many events.
-    pub events: usize,
-    /// At most this many bytes.
-    pub bytes: usize,
-    /// For this long after the end of the run.
-    pub stays: Duration,
+pub struct ReplayBufferConfig {
+    /// Maximum number of buffered events.
+    pub max_events: usize,
+    /// Maximum size of the buffered events in bytes.
+    pub max_bytes: usize,
+    /// Time for which events stay buffered after the end of the run.
+    pub retain_after_end: Duration,
 }
 
-impl Default for RingSize {
+impl Default for ReplayBufferConfig {
     fn default() -> Self {
-        Self { events: 4096, bytes: 4 << 20, stays: Duration::from_secs(300) }
+        Self { max_events: 4096, max_bytes: 4 << 20, retain_after_end: Duration::from_secs(300) }
     }
 }
 
-/// How events are sent to each reader.
+/// Pace of server-sent events for each subscriber.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
-    /// A comment goes out when nothing else did for this long.
-    pub heartbeat: Duration,
-    /// When a reader that was cut off should come back.
-    pub retry: Duration,
-    /// At most this many events a second.
-    pub per_second: u32,
+pub struct SseConfig {
+    /// Interval after which a comment is sent if nothing else was sent.
+    pub heartbeat_interval: Duration,
+    /// Delay after which a disconnected client should reconnect.
+    pub reconnect_delay: Duration,
+    /// Maximum number of events per second.
+    pub max_events_per_second: u32,
 }
 
-impl Default for Pace {
+impl Default for SseConfig {
     fn default() -> Self {
-        Self { heartbeat: Duration::from_secs(15), retry: Duration::from_secs(2), per_second: 5000 }
+        Self {
+            heartbeat_interval: Duration::from_secs(15),
+            reconnect_delay: Duration::from_secs(2),
+            max_events_per_second: 5000,
+        }
     }
 }
 
 /// A model that is set up, without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct ModelNote {
+pub struct ModelSummary {
     /// The name it is asked by.
     pub name: String,
     /// Who answers.
@@ -107,93 +114,93 @@ pub struct ModelNote {
     pub is_configured: bool,
 }
 
-/// Where threads are kept, and where everything else is.
+/// Storage of the server: one checkpointer and one store.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Stores {
-    /// Checkpoints and events.
-    pub checkpoints: SharedCheckpointer,
-    /// Records of runs and threads, and what nodes remember.
-    pub items: SharedStore,
-    /// What they are, in a word.
-    pub kind: &'static str,
+pub struct Storage {
+    /// Checkpointer for checkpoints and events.
+    pub checkpointer: SharedCheckpointer,
+    /// Store for run and thread records and for the long-term memory of nodes.
+    pub store: SharedStore,
+    /// Name of the backend: `memory`, `sqlite` or `postgres`.
+    pub backend: &'static str,
 }
 
-impl Stores {
-    /// Stores for the length of a process.
+impl Storage {
+    /// Creates storage that lives as long as the process.
     #[must_use]
     pub fn memory() -> Self {
-        Self { checkpoints: Memory::new().into(), items: MemoryStore::new().into(), kind: "memory" }
+        Self { checkpointer: MemoryCheckpointer::new().into(), store: MemoryStore::new().into(), backend: "memory" }
     }
 
-    /// Stores in one SQLite file.
+    /// Opens storage in one SQLite file, which is created if it is missing.
     ///
     /// # Errors
-    /// When the file cannot be opened or made.
+    /// Returns an error if the file cannot be opened or created.
     pub async fn sqlite(path: impl AsRef<Path>) -> Result<Self> {
-        let file = superstep::sqlite::Sqlite::open(path)?;
+        let file = superstep::sqlite::SqliteCheckpointer::open(path)?;
         let items = file.store().await?.into();
-        Ok(Self { checkpoints: file.into(), items, kind: "sqlite" })
+        Ok(Self { checkpointer: file.into(), store: items, backend: "sqlite" })
     }
 
-    /// Stores in one PostgreSQL database.
+    /// Opens storage in one PostgreSQL database.
     ///
     /// # Errors
-    /// When the database cannot be reached or prepared.
+    /// Returns an error if the database cannot be reached or migrated.
     pub async fn postgres(url: &str) -> Result<Self> {
-        let database = superstep::postgres::Postgres::connect(url).await?;
+        let database = superstep::postgres::PostgresCheckpointer::connect(url).await?;
         let items = database.store().await?.into();
-        Ok(Self { checkpoints: database.into(), items, kind: "postgres" })
+        Ok(Self { checkpointer: database.into(), store: items, backend: "postgres" })
     }
 
-    /// The stores that the settings name.
+    /// Opens the storage named by the settings.
     ///
     /// # Errors
-    /// When they cannot be opened.
-    pub async fn open(checkpoints: &Checkpoints) -> Result<Self> {
+    /// Returns an error if the storage cannot be opened.
+    pub async fn open(checkpoints: &CheckpointerSettings) -> Result<Self> {
         match checkpoints {
-            Checkpoints::Sqlite(path) => Self::sqlite(path).await,
-            Checkpoints::Postgres(url) => Self::postgres(url.expose()).await,
+            CheckpointerSettings::Sqlite(path) => Self::sqlite(path).await,
+            CheckpointerSettings::Postgres(url) => Self::postgres(url.expose()).await,
             _ => Ok(Self::memory()),
         }
     }
 }
 
-impl Config {
-    /// Loopback, with these stores.
+impl ServerConfig {
+    /// Creates a configuration that listens on loopback and uses this storage.
     #[must_use]
-    pub fn new(stores: Stores) -> Self {
+    pub fn new(storage: Storage) -> Self {
         Self {
             host: "127.0.0.1".to_owned(),
             port: 8123,
             port_in_use: PortInUse::Refuse,
-            is_insecure: false,
+            allow_insecure: false,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
-            stores,
+            storage,
             models: Vec::new(),
             start_page: None,
             body_limit: 64 << 10,
-            drain: Duration::from_secs(8),
-            resume: ResumeRuns::Automatically,
-            max_runs: 256,
+            drain_timeout: Duration::from_secs(8),
+            recovery: RecoveryMode::Automatic,
+            max_concurrent_runs: 256,
             run_timeout: None,
-            ring: RingSize::default(),
-            pace: Pace::default(),
+            replay_buffer: ReplayBufferConfig::default(),
+            sse: SseConfig::default(),
         }
     }
 
-    /// What the settings say, with the stores they name opened.
+    /// Creates a configuration from the settings, and opens the storage they name.
     ///
     /// # Errors
-    /// When the stores cannot be opened.
+    /// Returns an error if the storage cannot be opened.
     pub async fn from_settings(settings: &Settings) -> Result<Self> {
-        let (stores, server) = (Stores::open(&settings.stores.checkpoints).await?, &settings.server);
-        let models = settings.models.iter().map(|(name, model)| ModelNote {
+        let (stores, server) = (Storage::open(&settings.stores.checkpointer).await?, &settings.server);
+        let models = settings.models.iter().map(|(name, model)| ModelSummary {
             name: name.clone(),
             provider: model.provider.clone(),
-            // Weights are named by their file, which is nobody's business.
-            model: model.model.clone().filter(|_| model.provider != WEIGHTS),
+            // Local weights are named by their file, and file paths must not be published.
+            model: model.model.clone().filter(|_| model.provider != LOCAL_WEIGHTS_PROVIDER),
             is_configured: model.api_key.is_some() || model.base_url.is_some() || model.provider.contains('/'),
         });
         Ok(Self {
@@ -205,46 +212,47 @@ impl Config {
             models: models.collect(),
             start_page: None,
             body_limit: server.body_limit as usize,
-            drain: server.drain,
-            resume: server.resume,
-            max_runs: server.max_runs as usize,
+            drain_timeout: server.drain_timeout,
+            recovery: server.recovery,
+            max_concurrent_runs: server.max_runs as usize,
             run_timeout: settings.limits.run_timeout,
             ..Self::new(stores)
         })
     }
 
-    /// The address it listens on.
+    /// Sets the address to listen on.
     #[must_use]
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.host = host.into();
         self
     }
 
-    /// The port; 0 takes a free one.
+    /// Sets the port; 0 picks a free port.
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
     }
 
-    /// One more name it may be asked by.
+    /// Adds a host name that requests may use.
     #[must_use]
     pub fn allow_host(mut self, name: impl Into<String>) -> Self {
         self.allowed_hosts.push(name.into());
         self
     }
 
-    /// One more origin whose pages may ask it.
+    /// Adds an origin whose pages may send requests.
     #[must_use]
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.allowed_origins.push(origin.into());
         self
     }
 
-    /// Listens on an address others can reach, although nobody has to say who they are.
+    /// Permits listening on an address that other machines can reach, although the server does not authenticate
+    /// users.
     #[must_use]
     pub fn insecure(mut self) -> Self {
-        self.is_insecure = true;
+        self.allow_insecure = true;
         self
     }
 }

@@ -1,14 +1,16 @@
-//! Serves graphs over HTTP: any number of readers, crashes that are taken up again, nothing else that has to run.
+//! HTTP server for graphs: any number of subscribers per run, recovery of runs after a crash, no second service to
+//! operate.
 //!
-//! An application ([`App`]) brings graphs, routes and perhaps a page; [`serve`] makes one process of them. Routes use the
-//! [`Desk`]: it starts runs, stops them, and gives a [`Feed`] of what they say, which [`sse`] writes as server-sent events.
+//! An application ([`App`]) provides graphs, routes and optionally a page; [`serve`] serves applications from one
+//! process. Routes use the [`RunService`]: it starts runs, stops them, and returns a [`Subscription`] of their events, which
+//! [`sse_response`] writes as server-sent events.
 //!
 //! ```no_run
 //! use axum::extract::{Path, State};
 //! use axum::response::Response;
-//! use superstep::prelude::{END, Graph, START, State as GraphState};
-//! use superstep_server::{After, App, Body, Config, Desk, Order, Problem, Stores, What};
-//! use superstep_server::{events, fresh_thread, serve, served, sse, stop_signal};
+//! use superstep::prelude::{END, StateGraph, START, GraphState as GraphState};
+//! use superstep_server::{LastEventId, App, ValidatedJson, ServerConfig, RunService, RunRequest, Problem, Storage, RunInput};
+//! use superstep_server::{encode_v2_events, new_thread_id, serve, serve_graph, sse_response, shutdown_signal};
 //! use utoipa_axum::{router::OpenApiRouter, routes};
 //!
 //! #[derive(GraphState, Clone, serde::Serialize, serde::Deserialize)]
@@ -19,71 +21,63 @@
 //! struct NewCount { n: u64 }
 //!
 //! #[utoipa::path(post, path = "/api/counts", request_body = NewCount, responses((status = OK)))]
-//! async fn start(State(desk): State<Desk>, Body(new): Body<NewCount>) -> Result<Response, Problem> {
-//!     let thread = fresh_thread();
+//! async fn start(State(desk): State<RunService>, ValidatedJson(new): ValidatedJson<NewCount>) -> Result<Response, Problem> {
+//!     let thread = new_thread_id();
 //!     let input = serde_json::json!({"n": new.n});
-//!     desk.start(Order::new("count", &thread, What::Start(input))).await?;
-//!     Ok(sse(desk.watch(&thread, None).await?, events))
+//!     desk.start(RunRequest::new("count", &thread, RunInput::Input(input))).await?;
+//!     Ok(sse_response(desk.subscribe(&thread, None).await?, encode_v2_events))
 //! }
 //!
 //! #[utoipa::path(get, path = "/api/counts/{id}", params(("id" = String, Path)), responses((status = OK)))]
-//! async fn stream(State(desk): State<Desk>, Path(id): Path<String>, After(after): After) -> Result<Response, Problem> {
-//!     Ok(sse(desk.watch(&id.into(), after).await?, events))
+//! async fn stream(State(desk): State<RunService>, Path(id): Path<String>, LastEventId(after): LastEventId) -> Result<Response, Problem> {
+//!     Ok(sse_response(desk.subscribe(&id.into(), after).await?, encode_v2_events))
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> superstep::Result<()> {
-//! let mut graph = Graph::<Count>::new("count");
-//! let one = graph.node("one", || Count::update().n(1u64));
-//! graph.edge(START, one);
-//! graph.edge(one, END);
+//! let mut graph = StateGraph::<Count>::new("count");
+//! let one = graph.add_node("one", || Count::update().n(1u64));
+//! graph.add_edge(START, one);
+//! graph.add_edge(one, END);
 //!
 //! let app = App::new("count", "Counting")
-//!     .graph(served(graph.compile()?, |_order| Ok(())))
+//!     .graph(serve_graph(graph.compile()?, |_order| Ok(())))
 //!     .routes(OpenApiRouter::new().routes(routes!(start)).routes(routes!(stream)));
-//! let server = serve(vec![app], Config::new(Stores::sqlite("threads.db").await?)).await?;
+//! let server = serve(vec![app], ServerConfig::new(Storage::sqlite("threads.db").await?)).await?;
 //! println!("listening on {}", server.url());
-//! stop_signal().await;
+//! shutdown_signal().await;
 //! server.shutdown().await;
 //! # Ok(()) }
 //! ```
 //!
-//! Nothing that a killed process may not lose is in memory: orders are written down before their runs start, states and
-//! events are in the store of checkpoints. Who may ask is decided in front of everything: loopback, host, origin, limits.
+//! The server keeps nothing in memory that a killed process may not lose: run requests are persisted before their
+//! runs start, states and events are in the checkpointer. Access is checked before every route: loopback, host,
+//! origin, limits.
 
+mod access;
+mod api;
 mod app;
 mod config;
-mod conversations;
-mod desk;
-mod guard;
-mod hub;
-mod ledger;
-mod limits;
+mod events;
+mod graphs;
 mod models;
-mod openapi;
-mod pages;
-mod problem;
-mod registry;
-mod routes;
+mod runs;
 mod server;
-mod sse;
-mod wire;
-mod worker;
 
+pub use access::rate_limit::{ClientAddress, RateLimit, RunPermit};
+pub use access::thread_owner::OwnedThreads;
+pub use api::extract::{ValidatedJson, ValidatedQuery};
+pub use api::problem::{Problem, ProblemField};
 pub use app::App;
-pub use config::{Config, ModelNote, Pace, RingSize, Stores};
-pub use conversations::Conversations;
-pub use desk::Desk;
-pub use hub::{Feed, FeedEnd, Stop, Told};
-pub use ledger::{Record, RecordsQuery, RunFailure, RunStatus, ThreadRecord, belongings};
-pub use limits::{Limit, Pass, Visitor};
-pub use models::{Models, WEIGHTS, provider};
-pub use problem::{Problem, ProblemPart};
-pub use registry::{
-    Asked, Ended, Order, Registry, Running, Served, Shown, ShownQuestion, ShownTask, Terms, What, fresh_run,
-    fresh_thread, served, served_noting,
+pub use config::{ModelSummary, ReplayBufferConfig, ServerConfig, SseConfig, Storage};
+pub use events::broadcast::{PublishedEvent, StopMode, Subscription, SubscriptionEnd};
+pub use events::sse::{LastEventId, SseEncoder, SseMessage, ag_ui_encoder, encode_v2_events, sse_response};
+pub use graphs::registry::{
+    GraphFuture, GraphRegistry, RunHandle, RunInput, RunOptions, RunRequest, RunResult, ServedGraph, ThreadInterrupt,
+    ThreadState, ThreadTask, new_run_id, new_thread_id, serve_graph, serve_graph_with_annotations,
 };
-pub use server::{Server, serve, stop_signal};
-pub use sse::{After, Line, View, ag_ui, events, sse};
-pub use superstep::settings::{PortInUse, ResumeRuns};
-pub use wire::{Asks, Body};
+pub use models::{LOCAL_WEIGHTS_PROVIDER, ModelRegistry, provider_from_settings};
+pub use runs::repository::{RunError, RunRecord, RunStatus, ThreadRecord, ThreadSearch, thread_data_namespace};
+pub use runs::service::RunService;
+pub use server::{Server, serve, shutdown_signal};
+pub use superstep::settings::{PortInUse, RecoveryMode};

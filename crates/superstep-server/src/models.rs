@@ -1,231 +1,244 @@
-//! The models that requests may name: those a program brings, those of the settings, and those of services whose key is in
-//! the environment.
+//! Models that requests may name: models provided by the program, models of the settings, and models of services
+//! whose API key is in the environment.
 //!
-//! A key is never part of a request, and no message here says one.
+//! An API key is never part of a request, and no message here contains one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use superstep::core::suggest::known_names;
-use superstep::model::SharedModel;
-use superstep::providers::{self, Provider};
-use superstep::settings::{Model, Settings};
-use superstep::{Code, Error, Result};
+use superstep::core::suggest::did_you_mean_or_list;
+use superstep::models::SharedModel;
+use superstep::providers::{self, ProviderModel};
+use superstep::settings::{ModelSettings, Settings};
+use superstep::{Error, ErrorCode, Result};
 
-use crate::config::ModelNote;
-use crate::problem::Problem;
+use crate::api::problem::Problem;
+use crate::config::ModelSummary;
 
-/// Models by name. Cheap to clone.
+/// Registry of models by name. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Models(Arc<Inner>);
+pub struct ModelRegistry(Arc<RegistryInner>);
 
 #[derive(Clone, Default)]
-struct Inner {
-    brought: BTreeMap<String, SharedModel>,
-    missing: BTreeMap<String, Error>,
-    set: BTreeMap<String, Model>,
+struct RegistryInner {
+    provided: BTreeMap<String, SharedModel>,
+    unavailable: BTreeMap<String, Error>,
+    configured: BTreeMap<String, ModelSettings>,
     is_offline: bool,
 }
 
-impl Models {
-    /// Those of the settings.
+impl ModelRegistry {
+    /// Creates a registry with the models of the settings.
     #[must_use]
     pub fn from_settings(settings: &Settings) -> Self {
-        Self(Arc::new(Inner { set: settings.models.clone(), ..Inner::default() }))
+        Self(Arc::new(RegistryInner { configured: settings.models.clone(), ..RegistryInner::default() }))
     }
 
-    /// Adds one that the program has.
+    /// Adds a model provided by the program.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, model: impl Into<SharedModel>) -> Self {
-        Arc::make_mut(&mut self.0).brought.insert(name.into(), model.into());
+        Arc::make_mut(&mut self.0).provided.insert(name.into(), model.into());
         self
     }
 
-    /// Adds one that the program would have, and says why it has not.
+    /// Adds a model that the program cannot provide, with the reason.
     #[must_use]
-    pub fn missing(mut self, name: impl Into<String>, why: Error) -> Self {
-        Arc::make_mut(&mut self.0).missing.insert(name.into(), why);
+    pub fn with_unavailable(mut self, name: impl Into<String>, why: Error) -> Self {
+        Arc::make_mut(&mut self.0).unavailable.insert(name.into(), why);
         self
     }
 
-    /// Refuses every service that is not brought: nothing is asked over the network.
+    /// Rejects every model that needs the network.
     #[must_use]
     pub fn offline(mut self) -> Self {
         Arc::make_mut(&mut self.0).is_offline = true;
         self
     }
 
-    /// The model of a name; `own` are names that the caller knows, for its hint.
+    /// Returns the model of a name; `own` are names that only the caller knows, for the hint of the error.
     ///
     /// # Errors
-    /// 422 when nobody knows the name, 503 when its key is missing or it cannot be asked here, or not now.
+    /// Returns 422 if the name is unknown, 503 if the API key is missing or the model is not available here or at
+    /// the moment.
     pub fn get(&self, name: &str, own: &[&str]) -> Result<SharedModel, Problem> {
-        if let Some(model) = self.0.brought.get(name) {
+        if let Some(model) = self.0.provided.get(name) {
             return Ok(model.clone());
         }
-        if let Some(why) = self.0.missing.get(name) {
-            // Why may name a file of this machine: that is for the log.
+        if let Some(why) = self.0.unavailable.get(name) {
+            // The reason may name a file of this machine, so it goes only to the log.
             let fact = format!("model `{name}` cannot be asked on this server");
-            return Err(refusal(why, &fact).internal(format!("{why:?}")));
+            return Err(refusal(why, &fact).with_internal(format!("{why:?}")));
         }
-        let provider = match self.0.set.get(name) {
-            Some(model) => provider(name, model).map_err(|error| not_here(&error))?,
-            None if name == WEIGHTS => return Err(not_here(&no_weights(name))),
+        let provider = match self.0.configured.get(name) {
+            Some(model) => provider_from_settings(name, model).map_err(|error| unavailable_problem(&error))?,
+            None if name == LOCAL_WEIGHTS_PROVIDER => return Err(unavailable_problem(&no_weights(name))),
             None => providers::from_name(name).map_err(|_| self.unknown(name, own))?,
         };
         if self.0.is_offline {
-            return Err(not_here(&over_network(name)));
+            return Err(unavailable_problem(&offline_error(name)));
         }
         provider.check().map_err(|error| {
-            let help = error.advice().unwrap_or("give it a key").to_owned();
+            let help = error.help().unwrap_or("give it a key").to_owned();
             let own: String = own.first().map(|own| format!("; `{own}` needs none")).unwrap_or_default();
-            not_here(&error).hint(help + &own)
+            unavailable_problem(&error).with_hint(help + &own)
         })?;
         Ok(provider.into())
     }
 
-    /// What there is, without anything secret.
+    /// Lists the models, without secrets.
     #[must_use]
-    pub fn notes(&self) -> Vec<ModelNote> {
-        let brought = self.0.brought.iter().map(|(name, model)| ModelNote {
+    pub fn summaries(&self) -> Vec<ModelSummary> {
+        let brought = self.0.provided.iter().map(|(name, model)| ModelSummary {
             name: name.clone(),
             provider: model.info().provider.to_string(),
             model: Some(model.info().name.to_string()),
             is_configured: true,
         });
-        let missing = self.0.missing.keys().map(|name| ModelNote {
+        let missing = self.0.unavailable.keys().map(|name| ModelSummary {
             name: name.clone(),
-            provider: self.0.set.get(name).map_or_else(|| name.clone(), |set| set.provider.clone()),
+            provider: self.0.configured.get(name).map_or_else(|| name.clone(), |set| set.provider.clone()),
             model: None,
             is_configured: false,
         });
-        let is_told = |name: &String| self.0.brought.contains_key(name) || self.0.missing.contains_key(name);
-        let set = self.0.set.iter().filter(|(name, _)| !is_told(name));
-        let set = set.map(|(name, model)| ModelNote {
+        let is_told = |name: &String| self.0.provided.contains_key(name) || self.0.unavailable.contains_key(name);
+        let set = self.0.configured.iter().filter(|(name, _)| !is_told(name));
+        let set = set.map(|(name, model)| ModelSummary {
             name: name.clone(),
             provider: model.provider.clone(),
-            model: model.model.clone().filter(|_| model.provider != WEIGHTS),
-            is_configured: !self.0.is_offline && provider(name, model).and_then(|provider| provider.check()).is_ok(),
+            model: model.model.clone().filter(|_| model.provider != LOCAL_WEIGHTS_PROVIDER),
+            is_configured: !self.0.is_offline
+                && provider_from_settings(name, model).and_then(|provider| provider.check()).is_ok(),
         });
         brought.chain(missing).chain(set).collect()
     }
 
     fn unknown(&self, name: &str, own: &[&str]) -> Problem {
-        let (brought, set) = (self.0.brought.keys(), self.0.set.keys());
-        let set = set.filter(|name| !self.0.brought.contains_key(*name));
+        let (brought, set) = (self.0.provided.keys(), self.0.configured.keys());
+        let set = set.filter(|name| !self.0.provided.contains_key(*name));
         let known: Vec<&str> = own.iter().copied().chain(brought.chain(set).map(String::as_str)).collect();
         let problem = Problem::invalid(format!("no model `{name}`"), []);
-        problem.hint(format!("{}, or name a service as in `groq/llama-3.1-8b-instant`", known_names(name, &known)))
+        problem.with_hint(format!(
+            "{}, or name a service as in `groq/llama-3.1-8b-instant`",
+            did_you_mean_or_list(name, &known)
+        ))
     }
 }
 
-/// What is said about a model that is asked over the network where nothing may be.
-fn over_network(name: &str) -> Error {
+/// Error for a model that needs the network in offline mode.
+fn offline_error(name: &str) -> Error {
     let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
-    Error::new(Code::PolicyRefused, message).help("choose a model that needs no network")
+    Error::new(ErrorCode::PolicyRefused, message).with_help("choose a model that needs no network")
 }
 
-fn not_here(error: &Error) -> Problem {
+fn unavailable_problem(error: &Error) -> Problem {
     refusal(error, error.message())
 }
 
-/// Nothing that another request could change.
+/// Problem that no other request can change.
 fn refusal(error: &Error, fact: &str) -> Problem {
-    Problem::new(503, error.code(), fact).lasting().hint(error.advice().unwrap_or("choose another model"))
+    Problem::new(503, error.code(), fact).not_retryable().with_hint(error.help().unwrap_or("choose another model"))
 }
 
-/// The provider of models that run in the process. A program brings them; the server itself has none.
-pub const WEIGHTS: &str = "local/weights";
+/// Provider name of models that run in the process. The program provides them; the server has none itself.
+pub const LOCAL_WEIGHTS_PROVIDER: &str = "local/weights";
 
 fn no_weights(name: &str) -> Error {
     let message =
         format!("model `{name}` runs in the process, out of a file of weights, and this program cannot do that");
-    Error::new(Code::ConfigInvalid, message).help("choose another model, or use a program that runs weights")
+    Error::new(ErrorCode::ConfigInvalid, message).with_help("choose another model, or use a program that runs weights")
 }
 
-/// What Azure's interface is asked for.
+/// API version of Azure OpenAI.
 const AZURE_VERSION: &str = "2024-10-21";
 
-/// The provider that the settings describe under a name.
+/// Creates the provider that the settings describe under a name.
 ///
 /// # Errors
-/// When it is none that is asked over the network, or nobody says where it is.
-pub fn provider(name: &str, set: &Model) -> Result<Provider> {
+/// Returns an error if the provider is not a network service, or has no base URL although it needs one.
+pub fn provider_from_settings(name: &str, set: &ModelSettings) -> Result<ProviderModel> {
     let model = set.model.clone().unwrap_or_default();
     let provider = match (set.provider.as_str(), &set.base_url) {
-        ("anthropic", None) => Provider::anthropic(model),
-        ("anthropic", Some(url)) => Provider::anthropic(model).base_url(url.expose()),
-        ("google", None) => Provider::google(model),
-        ("google", Some(url)) => Provider::google(model).base_url(url.expose()),
-        ("openai", None) => Provider::openai(model),
-        // At another address the key of OpenAI has no business, so it is not looked for.
-        ("openai", Some(url)) => Provider::compatible(url.expose(), model),
-        ("azure", Some(url)) => Provider::azure(url.expose(), model, AZURE_VERSION),
+        ("anthropic", None) => ProviderModel::anthropic(model),
+        ("anthropic", Some(url)) => ProviderModel::anthropic(model).base_url(url.expose()),
+        ("google", None) => ProviderModel::google(model),
+        ("google", Some(url)) => ProviderModel::google(model).base_url(url.expose()),
+        ("openai", None) => ProviderModel::openai(model),
+        // The OpenAI key must not be sent to another address, so it is not looked up.
+        ("openai", Some(url)) => ProviderModel::openai_compatible(url.expose(), model),
+        ("azure", Some(url)) => ProviderModel::azure(url.expose(), model, AZURE_VERSION),
         ("azure", None) => {
-            return Err(Error::new(Code::ConfigInvalid, format!("nobody says where model `{name}` is"))
-                .help(format!("set `models.{name}.base_url` to the endpoint of the resource")));
+            return Err(Error::new(ErrorCode::ConfigInvalid, format!("nobody says where model `{name}` is"))
+                .with_help(format!("set `models.{name}.base_url` to the endpoint of the resource")));
         }
-        (WEIGHTS, _) => return Err(no_weights(name)),
+        (LOCAL_WEIGHTS_PROVIDER, _) => return Err(no_weights(name)),
         (other, _) => {
             let message = format!("this program cannot ask model `{name}` of `{other}`");
-            return Err(Error::new(Code::ModelUnavailable, message).help("choose another `provider`"));
+            return Err(Error::new(ErrorCode::ModelUnavailable, message).with_help("choose another `provider`"));
         }
     };
-    Ok(set.api_key.iter().fold(provider, |provider, key| provider.key(key.expose())))
+    Ok(set.api_key.iter().fold(provider, |provider, key| provider.api_key(key.expose())))
 }
 
 #[cfg(test)]
 mod tests {
-    use superstep::settings::Sources;
+    use superstep::settings::SettingsSources;
 
     use super::*;
 
-    /// R-DEB-34, R-FWK-69: the key of a service is not looked for at another address, and a place that is missing is said.
+    /// R-DEB-34, R-FWK-69: the key of a service is not used for another address, and a missing base URL is an
+    /// error.
     #[test]
     fn a_key_stays_at_its_own_address() {
         let file = "[models.own]\nprovider = 'openai'\nmodel = 'x'\nbase_url = 'http://127.0.0.1:1/v1/'\n\
                     [models.lost]\nprovider = 'azure'\nmodel = 'x'";
-        let settings = Settings::parse(&Sources::new().toml("superstep.toml", file)).expect("settings");
-        let own = provider("own", &settings.models["own"]).expect("a provider");
+        let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file)).expect("settings");
+        let own = provider_from_settings("own", &settings.models["own"]).expect("a provider");
         assert!(own.check().is_ok(), "it asks for no key");
-        assert_eq!(provider("lost", &settings.models["lost"]).unwrap_err().code(), Code::ConfigInvalid);
+        assert_eq!(
+            provider_from_settings("lost", &settings.models["lost"]).unwrap_err().code(),
+            ErrorCode::ConfigInvalid
+        );
     }
 
-    /// R-DEB-54: weights are brought by the program; where it brings none, or has no file for them, that is what is said.
+    /// R-DEB-54: the program provides local weights; the error says so if it has none, or if the file is missing.
     #[test]
     fn weights_that_are_not_there_are_said_to_be_missing() {
-        let settings = Sources::new().toml("superstep.toml", "[models.own]\nprovider = 'local/weights'");
-        let models = Models::from_settings(&Settings::parse(&settings).expect("settings"));
-        for name in [WEIGHTS, "own"] {
+        let settings = SettingsSources::new().toml("superstep.toml", "[models.own]\nprovider = 'local/weights'");
+        let models = ModelRegistry::from_settings(&Settings::parse(&settings).expect("settings"));
+        for name in [LOCAL_WEIGHTS_PROVIDER, "own"] {
             let problem = models.get(name, &[]).expect_err("a problem");
             assert!(problem.detail().contains("this program cannot do that"), "{name}");
         }
-        let missing = Error::new(Code::ConfigInvalid, "no file at /home/somebody").help("get one");
-        let models = models.missing(WEIGHTS, missing.clone()).missing("own", missing);
-        let problem = models.get(WEIGHTS, &[]).expect_err("a problem");
-        assert_eq!((problem.status(), problem.advice()), (503, Some("get one")));
+        let missing = Error::new(ErrorCode::ConfigInvalid, "no file at /home/somebody").with_help("get one");
+        let models = models.with_unavailable(LOCAL_WEIGHTS_PROVIDER, missing.clone()).with_unavailable("own", missing);
+        let problem = models.get(LOCAL_WEIGHTS_PROVIDER, &[]).expect_err("a problem");
+        assert_eq!((problem.status(), problem.hint()), (503, Some("get one")));
         assert_eq!(problem.detail(), "model `local/weights` cannot be asked on this server");
         assert!(!serde_json::to_string(&problem).expect("a body").contains("somebody"));
-        assert!(models.notes().iter().all(|note| note.provider == WEIGHTS));
-        let notes: Vec<(String, bool)> = models.notes().into_iter().map(|it| (it.name, it.is_configured)).collect();
-        assert_eq!(notes, [(WEIGHTS.to_owned(), false), ("own".to_owned(), false)]);
+        assert!(models.summaries().iter().all(|note| note.provider == LOCAL_WEIGHTS_PROVIDER));
+        let notes: Vec<(String, bool)> = models.summaries().into_iter().map(|it| (it.name, it.is_configured)).collect();
+        assert_eq!(notes, [(LOCAL_WEIGHTS_PROVIDER.to_owned(), false), ("own".to_owned(), false)]);
     }
 
-    /// R-CLI-17: offline, a service is refused however it is named, and whether or not there is a key for it; what the
-    /// program brings is asked.
+    /// R-CLI-17: in offline mode every network service is rejected, under any name and with or without a key;
+    /// models provided by the program work.
     #[test]
     fn offline_every_service_is_refused_however_it_is_named() {
         let file = "[models.own]\nprovider = 'openai'\nmodel = 'x'\nbase_url = 'http://127.0.0.1:1/v1/'";
-        let settings = Settings::parse(&Sources::new().toml("superstep.toml", file)).expect("settings");
-        let rules = superstep::model::Rules::new("rules");
-        let models = Models::from_settings(&settings).with("rules", rules).offline();
+        let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file)).expect("settings");
+        let rules = superstep::models::RuleBasedModel::new("rules");
+        let models = ModelRegistry::from_settings(&settings).with("rules", rules).offline();
         for name in ["groq/llama-3.1-8b-instant", "openai/gpt-5", "ollama/llama3", "own"] {
             let problem = models.get(name, &[]).err().unwrap_or_else(|| panic!("{name} is asked"));
-            assert_eq!((problem.status(), problem.code()), (503, Code::PolicyRefused.to_string().as_str()), "{name}");
+            assert_eq!(
+                (problem.status(), problem.code()),
+                (503, ErrorCode::PolicyRefused.to_string().as_str()),
+                "{name}"
+            );
             assert!(!problem.is_retryable() && problem.detail().contains("--offline"), "{name}");
         }
         assert_eq!(models.get("no such name", &[]).err().map(|problem| problem.status()), Some(422));
         assert!(models.get("rules", &[]).is_ok());
-        assert!(models.notes().iter().all(|note| note.name == "rules" || !note.is_configured));
+        assert!(models.summaries().iter().all(|note| note.name == "rules" || !note.is_configured));
     }
 }

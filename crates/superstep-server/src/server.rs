@@ -1,55 +1,56 @@
-//! The server itself: from a configuration to an open port, and back to silence within ten seconds.
+//! The server, from a configuration to an open port, and its shutdown within ten seconds.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::serve::ListenerExt;
 use superstep::settings::PortInUse;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use crate::access::security::SecurityPolicy;
+use crate::api::problem::Problem;
+use crate::api::router::router;
 use crate::app::App;
-use crate::config::Config;
-use crate::desk::Desk;
-use crate::guard::Guard;
-use crate::problem::Problem;
-use crate::routes::router;
+use crate::config::ServerConfig;
+use crate::runs::service::RunService;
 
-/// A server that listens. Dropping it lets go of everything at once; [`Server::shutdown`] does it in order.
+/// A listening server. Dropping it aborts everything at once; [`Server::shutdown`] stops it in order.
 #[must_use = "a server that is dropped stops at once"]
 pub struct Server {
     address: SocketAddr,
-    desk: Desk,
-    close: watch::Sender<bool>,
-    /// What answers requests; ends by itself when it is told to close.
+    run_service: RunService,
+    shutdown_tx: watch::Sender<bool>,
+    /// Task that serves HTTP; ends when `close` is set.
     listening: JoinSet<()>,
     others: JoinSet<()>,
-    taken_up: usize,
+    recovered_runs: usize,
 }
 
-/// How many ports are tried when the one that was asked for is taken.
-const PORTS_TRIED: u16 = 32;
+/// Number of ports tried if the configured one is in use.
+const MAX_PORT_ATTEMPTS: u16 = 32;
 
-/// All of the shutdown takes less than this.
-const LONGEST: Duration = Duration::from_millis(9_500);
+/// Upper limit of the total shutdown time.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(9_500);
 
 /// Serves applications.
 ///
-/// Runs that did not end with an earlier process are taken up, or marked, before the first request is answered; those
-/// whose process dies later, within seconds of its death being known.
+/// Runs that an earlier process left unfinished are recovered or marked before the first request is answered;
+/// orphaned runs of other processes are recovered within seconds of the death being detected.
 ///
 /// # Errors
-/// When the address may not or cannot be listened on, two graphs have one name, or the store cannot be read.
-pub async fn serve(apps: Vec<App>, config: Config) -> Result<Server> {
+/// Returns an error if the address must not or cannot be used, two graphs have the same name, or the storage cannot
+/// be read.
+pub async fn serve(apps: Vec<App>, config: ServerConfig) -> Result<Server> {
     let (listener, address) = listen(&config).await?;
-    let guard = Guard::new(&config, address.ip().is_loopback());
-    let desk = Desk::open(apps.iter().flat_map(|app| app.graphs.clone()), config)?;
+    let guard = SecurityPolicy::new(&config, address.ip().is_loopback());
+    let desk = RunService::open(apps.iter().flat_map(|app| app.graphs.clone()), config)?;
     let service = router(apps, desk.clone(), guard)?.into_make_service_with_connect_info::<SocketAddr>();
-    let found = desk.take_up().await.map_err(unread)?;
-    // Small pieces go out at once, whatever the system would rather gather.
+    let found = desk.recover_all().await.map_err(startup_error)?;
+    // Without `TCP_NODELAY` the system would delay small events.
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     let (close, mut closed) = watch::channel(false);
     let (mut listening, mut others) = (JoinSet::new(), JoinSet::new());
@@ -59,48 +60,48 @@ pub async fn serve(apps: Vec<App>, config: Config) -> Result<Server> {
             tracing::error!("the server stopped: {error}");
         }
     });
-    others.spawn(sweep(desk.clone()));
+    others.spawn(sweep_loop(desk.clone()));
     let (later, taken_up) = (desk.clone(), found.count);
-    others.spawn(async move { later.take_up_later(found).await });
-    Ok(Server { address, desk, close, listening, others, taken_up })
+    others.spawn(async move { later.recovery_loop(found).await });
+    Ok(Server { address, run_service: desk, shutdown_tx: close, listening, others, recovered_runs: taken_up })
 }
 
 impl Server {
-    /// The address it listens on.
+    /// Address the server listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address for a browser.
+    /// URL for a browser.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What its routes use.
+    /// Run service of the routes.
     #[must_use]
-    pub fn desk(&self) -> &Desk {
-        &self.desk
+    pub fn run_service(&self) -> &RunService {
+        &self.run_service
     }
 
-    /// How many runs of an earlier process were found that had not ended.
+    /// Number of unfinished runs of earlier processes found at startup.
     #[must_use]
-    pub fn taken_up(&self) -> usize {
-        self.taken_up
+    pub fn recovered_runs(&self) -> usize {
+        self.recovered_runs
     }
 
-    /// Stops in order, within ten seconds: no new runs, running ones finish their superstep and are saved, readers are
-    /// told, connections end. What it has of the stores is let go of, so that whoever has the last of them closes them.
+    /// Shuts down in order, within ten seconds: rejects new runs, lets running ones finish and save their
+    /// superstep, notifies subscribers, closes connections. The storage is closed when its last handle is dropped.
     pub async fn shutdown(mut self) {
         let begun = Instant::now();
-        let drain = self.desk.config().drain.min(LONGEST - Duration::from_millis(1_500));
+        let drain = self.run_service.config().drain_timeout.min(SHUTDOWN_TIMEOUT - Duration::from_millis(1_500));
         let drained = begun + drain;
-        self.desk.worker().shut_down(drained, drained + Duration::from_millis(500)).await;
-        self.desk.hub().shut_down();
-        self.close.send_replace(true);
-        // Readers that do not read are not waited for.
-        let over = (Instant::now() + Duration::from_secs(1)).min(begun + LONGEST);
+        self.run_service.worker().shut_down(drained, drained + Duration::from_millis(500)).await;
+        self.run_service.hub().shut_down();
+        self.shutdown_tx.send_replace(true);
+        // Subscribers that do not read must not delay the shutdown.
+        let over = (Instant::now() + Duration::from_secs(1)).min(begun + SHUTDOWN_TIMEOUT);
         let _ = timeout_at(over, self.listening.join_next()).await;
         self.listening.shutdown().await;
         self.others.shutdown().await;
@@ -109,14 +110,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.desk.worker().abort();
-        // Connections outlive the server that took them; what they wait for does not come any more.
-        self.desk.hub().shut_down();
+        self.run_service.worker().abort();
+        // Connections outlive the server, and their subscribers would wait for events that never come.
+        self.run_service.hub().shut_down();
     }
 }
 
-/// Ends when the process is asked to stop: by Ctrl-C, or by `SIGTERM`.
-pub async fn stop_signal() {
+/// Completes when the process receives Ctrl-C or `SIGTERM`.
+pub async fn shutdown_signal() {
     let interrupted = tokio::signal::ctrl_c();
     #[cfg(unix)]
     {
@@ -132,24 +133,25 @@ pub async fn stop_signal() {
     drop(interrupted.await);
 }
 
-/// Forgets what readers no longer need.
-async fn sweep(desk: Desk) {
+/// Removes expired broadcasts every minute.
+async fn sweep_loop(desk: RunService) {
     let mut minutes = tokio::time::interval(Duration::from_secs(60));
     loop {
         minutes.tick().await;
-        desk.hub().sweep();
+        desk.hub().remove_expired();
     }
 }
 
-async fn listen(config: &Config) -> Result<(TcpListener, SocketAddr)> {
+async fn listen(config: &ServerConfig) -> Result<(TcpListener, SocketAddr)> {
     let addresses = resolve(&config.host).await?;
-    if let Some(open) = addresses.iter().find(|address| !address.is_loopback() && !config.is_insecure) {
+    if let Some(open) = addresses.iter().find(|address| !address.is_loopback() && !config.allow_insecure) {
         let message = format!("`{open}` can be reached by others, and nobody would have to say who they are");
-        return Err(Error::new(Code::PolicyRefused, message)
-            .help("listen on 127.0.0.1, or say `--insecure` when something in front of the server asks who they are"));
+        return Err(Error::new(ErrorCode::PolicyRefused, message).with_help(
+            "listen on 127.0.0.1, or say `--insecure` when something in front of the server asks who they are",
+        ));
     }
     let last = match config.port_in_use {
-        PortInUse::NextFree if config.port != 0 => config.port.saturating_add(PORTS_TRIED),
+        PortInUse::NextFree if config.port != 0 => config.port.saturating_add(MAX_PORT_ATTEMPTS),
         _ => config.port,
     };
     let mut refusal = None;
@@ -157,7 +159,7 @@ async fn listen(config: &Config) -> Result<(TcpListener, SocketAddr)> {
         for address in &addresses {
             match TcpListener::bind(SocketAddr::new(*address, port)).await {
                 Ok(listener) => {
-                    let address = listener.local_addr().map_err(|error| unbound(config, &error))?;
+                    let address = listener.local_addr().map_err(|error| bind_error(config, &error))?;
                     return Ok((listener, address));
                 }
                 Err(error) => refusal = Some(error),
@@ -167,7 +169,7 @@ async fn listen(config: &Config) -> Result<(TcpListener, SocketAddr)> {
             break;
         }
     }
-    Err(unbound(config, &refusal.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into())))
+    Err(bind_error(config, &refusal.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into())))
 }
 
 async fn resolve(host: &str) -> Result<Vec<std::net::IpAddr>> {
@@ -176,21 +178,22 @@ async fn resolve(host: &str) -> Result<Vec<std::net::IpAddr>> {
     let found: Vec<_> = found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default();
     if found.is_empty() {
         let message = format!("`{host}` is not an address to listen on");
-        return Err(Error::new(Code::ConfigInvalid, message).help("set `server.host` to an address such as 127.0.0.1"));
+        return Err(Error::new(ErrorCode::ConfigInvalid, message)
+            .with_help("set `server.host` to an address such as 127.0.0.1"));
     }
     Ok(found)
 }
 
-fn unbound(config: &Config, error: &std::io::Error) -> Error {
+fn bind_error(config: &ServerConfig, error: &std::io::Error) -> Error {
     let message = format!("cannot listen on `{}` port {}: {}", config.host, config.port, error.kind());
     let help = match error.kind() {
         std::io::ErrorKind::AddrInUse => "choose another port, or set `server.port_in_use` to `next`",
         std::io::ErrorKind::PermissionDenied => "choose a port above 1023",
         _ => "set `server.host` to an address of this machine",
     };
-    Error::new(Code::ConfigInvalid, message).help(help)
+    Error::new(ErrorCode::ConfigInvalid, message).with_help(help)
 }
 
-fn unread(problem: Problem) -> Error {
-    Error::new(Code::StoreUnavailable, format!("the records of runs cannot be read: {}", problem.detail()))
+fn startup_error(problem: Problem) -> Error {
+    Error::new(ErrorCode::StoreUnavailable, format!("the records of runs cannot be read: {}", problem.detail()))
 }

@@ -1,7 +1,7 @@
-//! One answer, from the conversation to its last token: reads, chooses, says.
+//! Generation of one response, from the conversation to the last token: prompt processing, sampling, output.
 //!
-//! Runs on whatever thread it is called on and looks after every token, and after every few tokens of what it reads, whether
-//! anybody still waits for the answer.
+//! Runs on the calling thread, and checks after every output token, and after every few prompt tokens, if the
+//! response is still wanted.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -18,16 +18,17 @@ use crate::sampler::Sampler;
 use crate::shape::{self, Shape};
 use crate::tokens::{Tokens, Turn};
 
-/// How many tokens are read at once: rows of weights are then used for all of them while they are close.
+/// Number of prompt tokens per batch: each row of weights is then used for all of them while it is in the CPU
+/// cache.
 const READ_AT_ONCE: usize = 32;
 
-/// A model with its tokens.
+/// A model with its tokenizer.
 pub(crate) struct Engine {
     llama: Llama,
     tokens: Tokens,
 }
 
-/// What is asked.
+/// Input of one response.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) turns: Vec<Turn>,
@@ -36,7 +37,7 @@ pub(crate) struct Question {
     pub(crate) stops: Vec<String>,
 }
 
-/// How an answer ended.
+/// Result of one response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) stop: StopReason,
@@ -44,38 +45,38 @@ pub(crate) struct End {
     pub(crate) output_tokens: usize,
 }
 
-/// Why there is no answer.
+/// Reason for a missing response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Nobody waits for it.
+    /// The caller has dropped the response.
     Unwanted,
-    /// More was said than the model can have in view.
+    /// The prompt is longer than the context of the model.
     TooLong { tokens: usize, context: usize },
-    /// The model, or its tokens, made nothing of it.
+    /// The tokenizer or the model returned an error.
     Broken(String),
     /// The file cannot be used.
     Unusable(String),
-    /// A bug of ours.
+    /// A panic, which is a bug.
     Panicked,
 }
 
-/// Whoever hears an answer.
+/// Receiver of generated text.
 pub(crate) trait Hearer {
-    /// More text; false when nobody wants more.
+    /// Receives text; returns false if no more text is wanted.
     fn hear(&self, text: String) -> bool;
-    /// Whether anybody still listens.
+    /// Returns true if the response is still wanted.
     fn listens(&self) -> bool;
 }
 
 impl Engine {
-    /// Opens a file; gives the name that it has for its model, too.
+    /// Opens a file; also returns the model name in the file.
     ///
-    /// A file that passes our own checks and still makes what reads it panic must not take the program along.
+    /// Catches panics: a file that passes the checks of this crate may still make a dependency panic.
     pub(crate) fn open(path: &Path) -> Result<(Self, Option<String>), String> {
         without_panic(|| Self::load(path))
     }
 
-    /// The name that a file has for its model; reads only its head.
+    /// Returns the model name in a file; reads only the header.
     pub(crate) fn name(path: &Path) -> Result<Option<String>, String> {
         without_panic(|| {
             let Source { content, .. } = head(path)?;
@@ -90,7 +91,7 @@ impl Engine {
         Ok((Self { llama, tokens }, name))
     }
 
-    /// Answers.
+    /// Generates a response.
     pub(crate) fn answer(&self, question: Question, hearer: &impl Hearer) -> Result<End, Failure> {
         let prompt = self.tokens.conversation(&question.turns).map_err(Failure::Broken)?;
         let context = self.llama.context();
@@ -127,7 +128,7 @@ impl Engine {
     }
 }
 
-/// What a file says of itself, checked, and the file behind it.
+/// Reads and checks the header of a file, and returns it with the open file.
 fn head(path: &Path) -> Result<Source, String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     header::check(&mut file)?;

@@ -1,27 +1,27 @@
-//! Looks through the head of a GGUF file before anything believes it.
+//! Validates the header of a GGUF file before it is parsed.
 //!
-//! A file may come from anywhere, so every count, length and place in it is checked against the size of the file, with
-//! arithmetic that cannot overflow, and against limits. What passes costs memory in proportion to the file and no more. Keeps
-//! nothing of what it reads: `candle` reads the file again, knowing that it may.
+//! A file may come from an untrusted source, so every count, length and offset in it is checked against the size of
+//! the file, with arithmetic that cannot overflow, and against limits. A valid file needs memory in proportion to
+//! its size and no more. The result of reading is discarded: `candle` parses the file again.
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-/// The most keys of metadata, and the most tensors.
+/// Maximum number of metadata keys, and of tensors.
 const MOST_ENTRIES: u64 = 100_000;
-/// The longest text, in bytes.
+/// Maximum length of a string in bytes.
 const LONGEST_TEXT: u64 = 64 * 1024;
-/// The most elements of all arrays together: a list of tokens has some hundred thousand.
+/// Maximum number of elements of all arrays together: a vocabulary has some hundred thousand.
 const MOST_ELEMENTS: u64 = 1 << 23;
-/// The most dimensions of a tensor.
+/// Maximum number of dimensions of a tensor.
 const MOST_DIMENSIONS: u32 = 4;
-/// Where tensors begin unless the file says otherwise: at multiples of this.
+/// Default alignment of tensors in bytes.
 const ALIGNMENT: u64 = 32;
 
 const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 
-/// Checks the head of the file: what is wrong with it, or nothing.
+/// Checks the header of a file.
 pub(crate) fn check<R: Read + Seek>(file: &mut R) -> Result<(), String> {
     let size = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     file.seek(SeekFrom::Start(0)).map_err(|error| error.to_string())?;
@@ -38,7 +38,7 @@ pub(crate) fn check<R: Read + Seek>(file: &mut R) -> Result<(), String> {
     walk.tensors(tensors, alignment)
 }
 
-/// Where we are in the file.
+/// Position in the file.
 struct Walk<R> {
     reader: R,
     at: u64,
@@ -47,7 +47,7 @@ struct Walk<R> {
 }
 
 impl<R: Read + Seek> Walk<BufReader<R>> {
-    /// Reads the metadata; gives the alignment of the tensors.
+    /// Reads the metadata; returns the alignment of the tensors.
     fn metadata(&mut self, keys: u64) -> Result<u64, String> {
         let (mut alignment, mut seen) = (ALIGNMENT, BTreeSet::new());
         for _ in 0..keys {
@@ -71,7 +71,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
         if fits { Ok(value) } else { Err("`general.alignment` is not a usable number".to_owned()) }
     }
 
-    /// Reads the list of tensors, and looks whether all of them are in the file.
+    /// Reads the list of tensors, and checks that all of them are inside the file.
     fn tensors(&mut self, count: u64, alignment: u64) -> Result<(), String> {
         let (mut seen, mut ends, mut total) = (BTreeSet::new(), Vec::new(), 0_u64);
         for _ in 0..count {
@@ -80,7 +80,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
             if offset % alignment != 0 {
                 return Err(format!("tensor `{name}` begins at {offset}, not at a multiple of {alignment}"));
             }
-            // Tensors that share their bytes would make more memory of a file than it has.
+            // Overlapping tensors would need more memory than the file has bytes.
             total = total.checked_add(bytes).ok_or("the tensors are larger than any file")?;
             ends.push((name.clone(), offset.checked_add(bytes)));
             if !seen.insert(name.clone()) {
@@ -95,7 +95,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
         if total > room { Err("its tensors share bytes".to_owned()) } else { Ok(()) }
     }
 
-    /// Where a tensor is and how many bytes it has.
+    /// Returns the offset and size in bytes of a tensor.
     fn tensor(&mut self) -> Result<(u64, u64), String> {
         let dimensions = self.number()?;
         if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
@@ -171,7 +171,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
         self.reader.seek_relative(length).map_err(|error| error.to_string())
     }
 
-    /// Goes on, as far as there is a file.
+    /// Advances the position, unless that exceeds the file.
     fn step(&mut self, length: u64) -> Result<(), String> {
         let at = self.at.checked_add(length).filter(|at| *at <= self.size);
         self.at = at.ok_or_else(|| format!("it ends at byte {}, in the middle of its head", self.size))?;
@@ -179,7 +179,7 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
     }
 }
 
-/// The bytes of a value of that kind. An array has none of its own: arrays in arrays are refused.
+/// Returns the size in bytes of a value of this type. Nested arrays are rejected.
 fn width(kind: u32) -> Result<u64, String> {
     match kind {
         0 | 1 | 7 => Ok(1),
@@ -191,7 +191,7 @@ fn width(kind: u32) -> Result<u64, String> {
     }
 }
 
-/// How many numbers of that kind stand in a block, and how many bytes it has.
+/// Returns the number of elements and the size in bytes of a block of this type.
 fn block(kind: u32) -> Option<(u64, u64)> {
     Some(match kind {
         0 => (1, 4),
@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// A block that is counted too small would let candle read past the file.
+    /// A block size that is too small would let candle read past the file.
     #[test]
     fn blocks_are_as_large_as_candle_reads_them() {
         let kinds = [

@@ -1,21 +1,21 @@
-//! The llama architecture: tokens in, and for each token that could come next how much speaks for it.
+//! The llama architecture: from tokens to the logits of the next token.
 //!
-//! Plain arithmetic on one thread, in a fixed order: the same tokens give the same numbers, bit for bit, on the same kind of
-//! processor. What was read is kept in a [`Past`], so that a further token costs one pass over the weights. Knows nothing of
-//! text.
+//! Plain arithmetic on one thread, in a fixed order: the same tokens give the same numbers, bit for bit, on the
+//! same kind of processor. A [`Past`] caches keys and values, so that a further token costs one pass over the
+//! weights. This module does not handle text.
 
 use crate::matrix::{Matrix, Source, Vectors};
 use crate::shape::Shape;
 
-/// A model.
+/// A loaded model.
 pub(crate) struct Llama {
     shape: Shape,
     embedding: Matrix,
     layers: Vec<Layer>,
     norm: Vec<f32>,
-    /// Where it is missing, the embedding is used backwards.
+    /// Output projection; if the file has none, the transposed embedding is used.
     output: Option<Matrix>,
-    /// By how much each pair of numbers of a head turns from one position to the next.
+    /// Rotation per position of each pair of numbers of a head.
     turns: Vec<f32>,
 }
 
@@ -31,21 +31,21 @@ struct Layer {
     down: Matrix,
 }
 
-/// What was read so far: the keys and values of every token, layer by layer.
+/// Key-value cache: the keys and values of every processed token, layer by layer.
 pub(crate) struct Past {
     layers: Vec<(Vec<f32>, Vec<f32>)>,
     length: usize,
 }
 
 impl Past {
-    /// How many tokens were read.
+    /// Number of processed tokens.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 }
 
 impl Llama {
-    /// Loads a model whose tokens are that many.
+    /// Loads a model with a vocabulary of this size.
     pub(crate) fn load(source: &mut Source, shape: Shape, vocabulary: usize) -> Result<Self, String> {
         refuse_unknown(source, &shape)?;
         let embedding = source.matrix("token_embd.weight", vocabulary, shape.width)?;
@@ -61,22 +61,22 @@ impl Llama {
         Ok(Self { shape, embedding, layers, norm, output, turns })
     }
 
-    /// How many tokens it can have in view.
+    /// Maximum number of tokens in the context.
     pub(crate) fn context(&self) -> usize {
         self.shape.context
     }
 
-    /// Nothing read yet.
+    /// Returns an empty cache.
     pub(crate) fn begin(&self) -> Past {
         Past { layers: vec![(Vec::new(), Vec::new()); self.layers.len()], length: 0 }
     }
 
-    /// Reads tokens, of which there is at least one; gives how much speaks for each token as the next one.
+    /// Processes at least one token; returns the logits of the next token.
     pub(crate) fn read(&self, past: &mut Past, tokens: &[u32]) -> Vec<f32> {
         let width = self.shape.width;
         let mut state = vec![0.0; tokens.len() * width];
         for (token, state) in tokens.iter().zip(state.chunks_exact_mut(width)) {
-            // The tokenizer gives no token that the embedding does not have, but nothing may end the process.
+            // The tokenizer returns no token outside the embedding, but an index out of range must not panic.
             let row = (*token as usize).min(self.embedding.rows() - 1);
             self.embedding.write_row(row, state);
         }
@@ -90,7 +90,7 @@ impl Llama {
         self.output.as_ref().unwrap_or(&self.embedding).multiply(&last)
     }
 
-    /// Each token looks at itself and at those before it.
+    /// Self-attention: each token attends to itself and to the tokens before it.
     fn attend(&self, layer: &Layer, (keys, values): &mut (Vec<f32>, Vec<f32>), before: usize, state: &mut [f32]) {
         let input = Vectors::new(&self.normed(state, &layer.attention_norm));
         let mut queries = layer.query.multiply(&input);
@@ -109,7 +109,7 @@ impl Llama {
         add(state, &layer.attention_output.multiply(&Vectors::new(&seen)));
     }
 
-    /// Each token by itself.
+    /// Feed-forward network: each token on its own.
     fn think(&self, layer: &Layer, state: &mut [f32]) {
         let input = Vectors::new(&self.normed(state, &layer.inner_norm));
         let mut inner = layer.gate.multiply(&input);
@@ -119,7 +119,7 @@ impl Llama {
         add(state, &layer.down.multiply(&Vectors::new(&inner)));
     }
 
-    /// Tells the numbers of each head where in the text they are: neighbours turn as pairs.
+    /// Rotary position embedding: rotates the adjacent pairs of each head by the position of the token.
     fn turn(&self, vectors: &mut [f32], width: usize, before: usize) {
         for (number, vector) in vectors.chunks_exact_mut(width).enumerate() {
             let position = (before + number) as f32;
@@ -159,7 +159,7 @@ impl Layer {
     }
 }
 
-/// A tensor that is left out would change every answer, so a file that has others is not understood.
+/// Rejects a file with unknown tensors: ignoring one would change every response.
 fn refuse_unknown(source: &Source, shape: &Shape) -> Result<(), String> {
     const PARTS: [&str; 9] =
         ["attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm", "ffn_gate", "ffn_up", "ffn_down"];
@@ -179,7 +179,7 @@ fn refuse_unknown(source: &Source, shape: &Shape) -> Result<(), String> {
     }
 }
 
-/// What one head may look at.
+/// Keys and values that one head attends to.
 struct View<'a> {
     keys: &'a [f32],
     values: &'a [f32],
@@ -189,7 +189,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Adds up the values of the tokens, by how well their keys answer the query.
+    /// Adds the values of the tokens, weighted by the attention of the query to their keys.
     fn look(&self, query: &[f32], seen: &mut [f32]) {
         let scale = 1.0 / (query.len() as f32).sqrt();
         let of = |numbers: &'_ [f32], token: usize| {
@@ -208,7 +208,8 @@ impl View<'_> {
     }
 }
 
-/// Eight sums side by side: one alone would have to be added in order, which no processor does fast.
+/// Computes a dot product with eight parallel sums: a single sum must be added in order, which is slow on every
+/// processor.
 fn dot(left: &[f32], right: &[f32]) -> f32 {
     let mut sums = [0.0_f32; 8];
     let (left, right) = (left.chunks_exact(8), right.chunks_exact(8));

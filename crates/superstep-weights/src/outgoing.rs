@@ -1,6 +1,7 @@
-//! Makes text of the bytes of tokens: whole letters only, and nothing that may yet turn out to be a text to stop at.
+//! Decodes the bytes of tokens to text: complete characters only, and nothing that may be the start of a stop
+//! sequence.
 
-/// Text on its way out.
+/// Decoder with its undelivered text.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
@@ -10,17 +11,17 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Stops at these texts.
+    /// Creates a decoder that stops at these sequences.
     pub(crate) fn new(stops: &[String]) -> Self {
         Self { stops: stops.iter().filter(|stop| !stop.is_empty()).cloned().collect(), ..Self::default() }
     }
 
-    /// Whether a text to stop at came; nothing after it goes out.
+    /// Returns true if a stop sequence occurred; no text follows.
     pub(crate) fn has_stopped(&self) -> bool {
         self.has_stopped
     }
 
-    /// Takes the bytes of a token; gives the text that may go out.
+    /// Adds the bytes of a token; returns the text that can be delivered.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> String {
         self.bytes.extend_from_slice(bytes);
         let whole = whole_letters(&self.bytes);
@@ -29,7 +30,7 @@ impl Outgoing {
         self.release(false)
     }
 
-    /// What was held back when nothing follows any more.
+    /// Returns the text that was held back, at the end of the response.
     pub(crate) fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.bytes);
         self.held.push_str(&String::from_utf8_lossy(&rest));
@@ -50,7 +51,7 @@ impl Outgoing {
         std::mem::replace(&mut self.held, rest)
     }
 
-    /// How many bytes at the end may be the beginning of a text to stop at.
+    /// Returns the number of bytes at the end that may start a stop sequence.
     fn held_back(&self) -> usize {
         let begins = |stop: &String| {
             let lengths = stop.char_indices().map(|(at, _)| at).skip(1);
@@ -60,7 +61,7 @@ impl Outgoing {
     }
 }
 
-/// How many bytes from the start are no letter that is only begun. Bytes that never become a letter count as whole.
+/// Returns the length of the prefix without an incomplete character. Invalid bytes count as complete.
 fn whole_letters(bytes: &[u8]) -> usize {
     let mut at = 0;
     loop {

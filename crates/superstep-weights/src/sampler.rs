@@ -1,34 +1,37 @@
-//! Chooses the next token: the best one, or one by chance that a seed decides.
+//! Sampling of the next token: the most likely one, or a random one that depends only on the seed.
 
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::model::Request;
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::model::ChatRequest;
 
-/// How tokens are chosen.
+/// Sampling parameters and random state.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampler {
-    /// 0 is no chance at all.
+    /// Temperature; 0 selects the most likely token.
     temperature: f64,
-    /// The share of the likeliest tokens that are chosen from.
+    /// Cumulative probability of the tokens to sample from (`top_p`).
     share: f64,
     state: u64,
 }
 
 impl Sampler {
-    /// Chooses as the request wants it; without a seed of its own, chance begins at `seed`.
-    pub(crate) fn new(request: &Request, seed: u64) -> Result<Self> {
+    /// Creates a sampler for a request; `seed` applies if the request has no seed.
+    pub(crate) fn new(request: &ChatRequest, seed: u64) -> Result<Self> {
         let (temperature, share) = (request.temperature.unwrap_or(0.0), request.top_p.unwrap_or(1.0));
         if !(temperature.is_finite() && temperature >= 0.0) {
-            return Err(Error::new(Code::ConfigInvalid, format!("the temperature {temperature} is not 0 or above")));
+            return Err(Error::new(
+                ErrorCode::ConfigInvalid,
+                format!("the temperature {temperature} is not 0 or above"),
+            ));
         }
         if !(share > 0.0 && share <= 1.0) {
-            return Err(Error::new(Code::ConfigInvalid, format!("`top_p` is {share}, not above 0 and at most 1")));
+            return Err(Error::new(ErrorCode::ConfigInvalid, format!("`top_p` is {share}, not above 0 and at most 1")));
         }
         Ok(Self { temperature, share, state: request.seed.unwrap_or(seed) })
     }
 
-    /// Chooses a token by how much speaks for each; none when the numbers are not numbers.
+    /// Selects a token by its logits; `None` if no logit is finite.
     pub(crate) fn choose(&mut self, weights: &[f32]) -> Option<u32> {
-        // Of equal ones the first, so that the choice never depends on how they are looked through.
+        // The first of several equal logits, so that the result does not depend on the order of comparison.
         let better = |best: usize, next: usize| if weights[next] > weights[best] { next } else { best };
         let best = (0..weights.len()).filter(|token| weights[*token].is_finite()).reduce(better)?;
         let token = if self.temperature == 0.0 { best } else { self.draw(weights, weights[best]) };
@@ -60,7 +63,7 @@ impl Sampler {
         chosen.or(chances.last()).map_or(0, |(token, _)| *token)
     }
 
-    /// SplitMix64, as a number from 0 to below 1: the same on every machine.
+    /// SplitMix64, as a number in [0, 1): the same on every machine.
     fn random(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;
@@ -74,20 +77,20 @@ impl Sampler {
 mod tests {
     use super::*;
 
-    fn request(temperature: f64, share: Option<f64>, seed: u64) -> Request {
-        let mut request = Request::from("hi").temperature(temperature);
+    fn request(temperature: f64, share: Option<f64>, seed: u64) -> ChatRequest {
+        let mut request = ChatRequest::from("hi").temperature(temperature);
         (request.top_p, request.seed) = (share, Some(seed));
         request
     }
 
-    fn drawn(request: &Request, weights: &[f32]) -> Vec<Option<u32>> {
+    fn drawn(request: &ChatRequest, weights: &[f32]) -> Vec<Option<u32>> {
         let mut sampler = Sampler::new(request, 0).unwrap();
         (0..200).map(|_| sampler.choose(weights)).collect()
     }
 
     #[test]
     fn without_chance_the_first_of_the_best_is_chosen() {
-        let mut sampler = Sampler::new(&Request::from("hi"), 7).unwrap();
+        let mut sampler = Sampler::new(&ChatRequest::from("hi"), 7).unwrap();
         assert_eq!(sampler.choose(&[0.5, 2.0, f32::NAN, 2.0, f32::INFINITY]), Some(1));
         assert_eq!(sampler.choose(&[f32::NAN]), None);
         assert_eq!(sampler.choose(&[]), None);
@@ -102,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_share_leaves_out_what_is_unlikely() {
-        // The chances are about 0.64, 0.24, 0.09 and 0.03.
+        // The probabilities are about 0.64, 0.24, 0.09 and 0.03.
         let weights = [3.0, 2.0, 1.0, 0.0];
         let among = |share| drawn(&request(1.0, share, 3), &weights).into_iter().flatten().max();
         assert_eq!([among(Some(0.5)), among(Some(0.8)), among(None)], [Some(0), Some(1), Some(3)]);
@@ -112,7 +115,7 @@ mod tests {
     fn what_is_no_chance_is_refused() {
         for (temperature, share) in [(-1.0, None), (f64::NAN, None), (1.0, Some(0.0)), (1.0, Some(1.5))] {
             let error = Sampler::new(&request(temperature, share, 1), 0).unwrap_err();
-            assert_eq!(error.code(), Code::ConfigInvalid, "{temperature} {share:?}");
+            assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{temperature} {share:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What the metadata of a file says about the model in it, believed only where it fits together.
+//! Dimensions of the model from the metadata of a file, checked for consistency.
 
 use candle_core::quantized::gguf_file::{Content, Value};
 
-/// The measures of a model.
+/// Dimensions of a model.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub(crate) layers: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Reads the measures.
+    /// Reads the dimensions.
     pub(crate) fn read(content: &Content) -> Result<Self, String> {
         match text(content, "general.architecture") {
             Some("llama") => {}
@@ -43,12 +43,12 @@ impl Shape {
         Ok(shape)
     }
 
-    /// The numbers of one head.
+    /// Number of elements of one head.
     pub(crate) fn head(&self) -> usize {
         self.width / self.heads
     }
 
-    /// The numbers that are kept of one token: its keys, or its values.
+    /// Number of elements cached per token: its keys, or its values.
     pub(crate) fn kept(&self) -> usize {
         self.key_heads * self.head()
     }
@@ -74,22 +74,22 @@ impl Shape {
     }
 }
 
-/// What the model calls itself.
+/// Returns the name of the model.
 pub(crate) fn name(content: &Content) -> Option<String> {
     let named = text(content, "general.basename").zip(text(content, "general.size_label"));
     let name = named.map(|(base, size)| format!("{base}-{size}"));
     let name = name.or_else(|| text(content, "general.name").map(str::to_owned))?;
-    // It is shown to people, and the file may come from anywhere.
+    // The name is shown to users, and the file may come from an untrusted source.
     let name: String = name.chars().filter(|letter| !letter.is_control()).take(80).collect();
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// A text of the metadata.
+/// Returns a string of the metadata.
 pub(crate) fn text<'a>(content: &'a Content, key: &str) -> Option<&'a str> {
     content.metadata.get(key)?.to_string().ok().map(String::as_str)
 }
 
-/// An array of the metadata.
+/// Returns an array of the metadata.
 pub(crate) fn array<'a>(content: &'a Content, key: &str) -> Result<&'a [Value], String> {
     let value = content.metadata.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
     value.to_vec().map(Vec::as_slice).map_err(|_| format!("`{key}` is no array"))

@@ -1,6 +1,7 @@
-//! Text as tokens and tokens as bytes, and a conversation in ChatML.
+//! Tokenizer: text to tokens, tokens to bytes, and a conversation to ChatML.
 //!
-//! The marks between messages are tokens that no text can contain: whatever a message says, it stays inside of its message.
+//! The control tokens between messages cannot result from text, so a message cannot end itself or start another
+//! one.
 
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::quantized::tokenizer::TokenizerFromGguf;
@@ -11,21 +12,21 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 
 use crate::shape;
 
-/// What a file calls tokens that are marks and no text.
+/// Token type of control tokens in a GGUF file.
 const MARK: i64 = 3;
 
-/// The tokens of a model.
+/// Vocabulary of a model.
 pub(crate) struct Tokens {
     tokenizer: Tokenizer,
-    /// The bytes of each token; none of a mark.
+    /// Bytes of each token; `None` for a control token.
     bytes: Vec<Option<Box<[u8]>>>,
     begin: u32,
     end: u32,
-    /// What the model is told to be when nobody says it.
+    /// Default system message.
     system: Option<String>,
 }
 
-/// One message of a conversation: who speaks, in ChatML's words, and what.
+/// One message of a conversation: its ChatML role and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) role: &'static str,
@@ -33,7 +34,7 @@ pub(crate) struct Turn {
 }
 
 impl Tokens {
-    /// Reads the tokens of a file.
+    /// Reads the vocabulary of a file.
     pub(crate) fn read(content: &Content) -> Result<Self, String> {
         let tokenizer = tokenizer(content)?;
         let texts = shape::array(content, "tokenizer.ggml.tokens")?;
@@ -59,17 +60,17 @@ impl Tokens {
         Ok(Self { tokenizer, bytes, begin, end, system })
     }
 
-    /// How many tokens there are.
+    /// Size of the vocabulary.
     pub(crate) fn count(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The bytes of a token; none when it is a mark, where an answer ends.
+    /// Returns the bytes of a token; `None` for a control token, at which a response ends.
     pub(crate) fn bytes(&self, token: u32) -> Option<&[u8]> {
         self.bytes.get(token as usize)?.as_deref()
     }
 
-    /// The conversation as tokens, up to where the model begins to speak.
+    /// Encodes the conversation, up to the start of the model's response.
     pub(crate) fn conversation(&self, turns: &[Turn]) -> Result<Vec<u32>, String> {
         let mut tokens = Vec::new();
         let is_told = turns.first().is_some_and(|turn| turn.role == "system");
@@ -96,7 +97,8 @@ fn tokenizer(content: &Content) -> Result<Tokenizer, String> {
     if kind != "gpt2" {
         return Err(format!("its tokens are of the kind `{kind}`; byte pairs (`gpt2`) are known"));
     }
-    // candle's bytes for `smollm` put a space before every text and leave numbers whole; the model was taught otherwise.
+    // candle's pre-tokenizer for `smollm` adds a space before every text and does not split numbers; the model was
+    // trained otherwise.
     let split = match shape::text(content, "tokenizer.ggml.pre") {
         Some("smollm") => Some(Sequence::new(vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()])),
         Some("gpt-2") => Some(Sequence::new(vec![ByteLevel::new(false, true, true).into()])),
@@ -107,7 +109,7 @@ fn tokenizer(content: &Content) -> Result<Tokenizer, String> {
     if let Some(split) = split {
         tokenizer.with_pre_tokenizer(Some(split));
     }
-    // A message that spells a mark is a message that spells a mark.
+    // Control tokens spelled in a message are encoded as plain text.
     tokenizer.set_encode_special_tokens(true);
     Ok(tokenizer)
 }
@@ -119,7 +121,7 @@ fn whole(value: &Value) -> Option<i64> {
     }
 }
 
-/// The bytes that a token spells: tokens are kept as printable letters, one for each byte.
+/// Decodes the bytes of a token: tokens are stored as printable characters, one for each byte.
 fn spelled(text: &str) -> Box<[u8]> {
     let mut bytes = Vec::new();
     for letter in text.chars() {
@@ -131,7 +133,7 @@ fn spelled(text: &str) -> Box<[u8]> {
     bytes.into()
 }
 
-/// The byte that a letter stands for. Printable ones stand for themselves, the other ones are numbered from 256.
+/// Returns the byte of a character. Printable characters represent themselves, the others are numbered from 256.
 fn byte(letter: char) -> Option<u8> {
     let code = u32::from(letter);
     let is_plain = |code: u32| matches!(code, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
@@ -142,7 +144,7 @@ fn byte(letter: char) -> Option<u8> {
     (0..=u8::MAX).filter(|byte| !is_plain(u32::from(*byte))).nth(place)
 }
 
-/// What the template of the file tells the model to be, where it is a plain text.
+/// Returns the default system message of the chat template, if it is plain text.
 fn default_system(template: &str) -> Option<String> {
     let template = template.replace("\\n", "\n");
     let (_, after) = template.split_once("<|im_start|>system\n")?;

@@ -1,37 +1,38 @@
-//! `local/weights`: the model that users open and hand to a graph. Says what it cannot do instead of leaving it out.
+//! `local/weights`: the model that users open and add to a graph. Unsupported requests are rejected instead of
+//! being partly ignored.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::message::{Content, Message, Part, Role, Usage};
-use superstep_core::model::{Answer, ModelInfo, ModelKind, Request, ToolChoice, Trouble};
-use superstep_core::port::{Model, Pieces};
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::message::{Content, ContentPart, Message, Role, TokenUsage};
+use superstep_core::model::{ChatRequest, ChatResponse, ModelErrorKind, ModelInfo, ModelKind, ToolChoice};
+use superstep_core::port::{ChunkSender, Model};
 
 use crate::engine::{Engine, Failure, Question};
 use crate::sampler::Sampler;
 use crate::tokens::Turn;
 use crate::worker::{Said, Worker, gone};
 
-/// The variable of the environment that names a file of weights.
+/// Environment variable with the path of a weights file.
 pub const VARIABLE: &str = "SUPERSTEP_WEIGHTS";
 
-/// The longest answer unless the request says otherwise, in tokens.
+/// Default maximum length of a response in tokens.
 const MOST_TOKENS: u32 = 256;
 
 const HOW_TO_GET: &str = "set `SUPERSTEP_WEIGHTS` to a GGUF file that you have; in the repository of superstep \
                           `cargo xtask model` gets a small one and prints its path";
 
-/// A language model that runs in this process, out of a GGUF file.
+/// A language model that runs in this process, from a GGUF file.
 ///
-/// Its weights are in memory once, converted to 8 bits each, and one thread of its own runs it, one request at a time, in the
-/// order of asking. Without a temperature an answer is always the same on a machine; with one, it is the same for a seed, and
-/// requests without a seed each get another.
+/// Its weights are in memory once, converted to 8 bits each, and one thread of its own executes requests one at a
+/// time, in their order of arrival. Without a temperature the response is always the same on a machine; with one,
+/// it is the same for a seed, and requests without a seed each get a different one.
 ///
 /// # Cancel safety
-/// Whoever drops an answer that is under way stops it within a token.
+/// Dropping a response in progress stops its generation within a token.
 pub struct Weights {
     info: ModelInfo,
     worker: Worker,
@@ -45,23 +46,23 @@ impl fmt::Debug for Weights {
 }
 
 impl Weights {
-    /// Opens a file. Reads and converts all of it, which takes some seconds; call it before the runtime has work to do, or
-    /// where it may block.
+    /// Opens a file. Reads and converts all of it, which blocks for some seconds; call it before the runtime
+    /// starts, or on a thread that may block.
     ///
     /// # Errors
-    /// When there is no such file, or it is damaged, or of a kind that is not understood.
+    /// Returns an error if the file does not exist, is corrupt, or is of an unsupported kind.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = there(path.as_ref())?;
         let (engine, name) = Engine::open(path).map_err(|problem| unusable(fact(path, &problem)))?;
         Self::start(path, name, || Ok(engine))
     }
 
-    /// Looks at the head of a file, which takes no time, and reads the rest of it when the first question comes, on the thread
-    /// that answers. For programs that may not ask at all.
+    /// Opens a file lazily: reads only the header, which is fast, and loads the rest at the first request, on the
+    /// inference thread. For programs that may never call the model.
     ///
     /// # Errors
-    /// When there is no such file, or its head is damaged, or of a kind that is not understood. What is wrong further behind
-    /// is the error of whoever asks.
+    /// Returns an error if the file does not exist, or if its header is corrupt or of an unsupported kind. Errors
+    /// in the rest of the file are returned by the requests.
     pub fn lazy(path: impl AsRef<Path>) -> Result<Self> {
         let path = there(path.as_ref())?;
         let name = Engine::name(path).map_err(|problem| unusable(fact(path, &problem)))?;
@@ -74,15 +75,15 @@ impl Weights {
     /// Opens the file that the environment names (`SUPERSTEP_WEIGHTS`); see [`Weights::open`].
     ///
     /// # Errors
-    /// When it names none, or what it names cannot be used.
+    /// Returns an error if the variable is not set, or if the file cannot be used.
     pub fn from_env() -> Result<Self> {
         Self::open(named()?)
     }
 
-    /// The same file, read when the first question comes; see [`Weights::lazy`].
+    /// Opens the file that the environment names lazily; see [`Weights::lazy`].
     ///
     /// # Errors
-    /// When the environment names none, or what it names cannot be used.
+    /// Returns an error if the variable is not set, or if the file cannot be used.
     pub fn lazy_from_env() -> Result<Self> {
         Self::lazy(named()?)
     }
@@ -97,10 +98,10 @@ impl Weights {
         Ok(Self { info, worker: Worker::start(load)?, asked: AtomicU64::new(0) })
     }
 
-    fn question(&self, request: &Request) -> Result<Question> {
+    fn question(&self, request: &ChatRequest) -> Result<Question> {
         let refused = |what: &str, help: &str| {
             let fact = format!("model `{}/{}` {what}", self.info.provider, self.info.name);
-            Err(Error::new(Code::ConfigInvalid, fact).help(help))
+            Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help(help))
         };
         if !request.tools.is_empty() || matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
             return refused("knows no tools", "ask without tools, or use a model that knows them");
@@ -126,12 +127,14 @@ impl Weights {
         match failure {
             Failure::TooLong { tokens, context } => {
                 let fact = format!("the messages have {tokens} tokens, and it has {context} in view, answer included");
-                Trouble::ContextTooLong.error(&self.info, fact)
+                ModelErrorKind::ContextLengthExceeded.error(&self.info, fact)
             }
-            Failure::Broken(problem) => Trouble::BadAnswer.error(&self.info, problem).retryable(false),
+            Failure::Broken(problem) => {
+                ModelErrorKind::InvalidResponse.error(&self.info, problem).with_retryable(false)
+            }
             Failure::Unusable(fact) => unusable(fact),
             Failure::Panicked => Error::internal("running the weights panicked"),
-            // Only said to those who no longer listen.
+            // The caller has gone, so it never sees this error.
             Failure::Unwanted => gone(),
         }
     }
@@ -142,7 +145,7 @@ impl Model for Weights {
         self.info.clone()
     }
 
-    async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+    async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let mut said = self.worker.ask(self.question(request)?)?;
         let mut text = String::new();
         loop {
@@ -153,8 +156,8 @@ impl Model for Weights {
                 }
                 Said::End(end) => {
                     let end = end.map_err(|failure| self.failed(failure))?;
-                    let usage = Usage::new(end.input_tokens as u64, end.output_tokens as u64);
-                    let answer = Answer::new(Message::assistant(text), self.info());
+                    let usage = TokenUsage::new(end.input_tokens as u64, end.output_tokens as u64);
+                    let answer = ChatResponse::new(Message::assistant(text), self.info());
                     return Ok(answer.with_stop(end.stop).with_usage(usage));
                 }
             }
@@ -162,10 +165,10 @@ impl Model for Weights {
     }
 }
 
-/// The file that the environment names.
+/// Returns the path in the environment variable.
 fn named() -> Result<OsString> {
     let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
-    named.ok_or_else(|| Error::new(Code::ConfigInvalid, format!("`{VARIABLE}` is not set")).help(HOW_TO_GET))
+    named.ok_or_else(|| Error::new(ErrorCode::ConfigInvalid, format!("`{VARIABLE}` is not set")).with_help(HOW_TO_GET))
 }
 
 fn there(path: &Path) -> Result<&Path> {
@@ -173,7 +176,7 @@ fn there(path: &Path) -> Result<&Path> {
         true => Ok(path),
         false => {
             let fact = format!("there are no weights at `{}`", path.display());
-            Err(Error::new(Code::ConfigInvalid, fact).help(HOW_TO_GET))
+            Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help(HOW_TO_GET))
         }
     }
 }
@@ -183,16 +186,16 @@ fn fact(path: &Path, problem: &str) -> String {
 }
 
 fn unusable(fact: String) -> Error {
-    Error::new(Code::ConfigInvalid, fact).help(
+    Error::new(ErrorCode::ConfigInvalid, fact).with_help(
         "use a whole GGUF file of a llama model that talks in ChatML, such as SmolLM2; `cargo xtask model` gets one",
     )
 }
 
-/// A message as the model can read it; none when it holds more than text. Calls and results of tools, which ChatML has no
-/// words for, are told as text.
+/// Converts a message to ChatML; `None` if it contains more than text. Tool calls and results, which ChatML cannot
+/// represent, become text.
 fn turn(message: &Message) -> Option<Turn> {
     if let Content::Parts(parts) = &message.content
-        && !parts.iter().all(|part| matches!(part, Part::Text { .. }))
+        && !parts.iter().all(|part| matches!(part, ContentPart::Text { .. }))
     {
         return None;
     }
@@ -233,6 +236,6 @@ mod tests {
         );
         check(Message::tool("1", "sunny").with_name("weather"), "user", "The tool `weather` answered: sunny");
         check(Message::system("Be short."), "system", "Be short.");
-        assert_eq!(turn(&Message::user(vec![Part::Other(serde_json::json!({"type": "image"}))])), None);
+        assert_eq!(turn(&Message::user(vec![ContentPart::Other(serde_json::json!({"type": "image"}))])), None);
     }
 }

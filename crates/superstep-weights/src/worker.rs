@@ -1,8 +1,8 @@
-//! The one thread that a model runs on, and the queue before it.
+//! The inference thread of a model, and its queue.
 //!
-//! Inference holds a core for seconds, so it never runs on a thread of the runtime. One question at a time: two at once would
-//! share the core and both be late. Who no longer waits is passed over, in the queue and in the middle of an answer. The
-//! thread ends when its model is dropped.
+//! Inference occupies a core for seconds, so it never runs on a thread of the runtime. Requests run one at a time:
+//! two at once would share the core, and both would be late. A request whose caller has gone is skipped in the
+//! queue, and stopped during generation. The thread ends when its model is dropped.
 
 use std::cell::LazyCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,26 +13,26 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::engine::{End, Engine, Failure, Hearer, Question};
 
-/// What comes back for a question, in order.
+/// Messages of a response, in order.
 #[derive(Debug)]
 pub(crate) enum Said {
-    /// More text.
+    /// Generated text.
     Text(String),
-    /// Nothing more.
+    /// End of the response.
     End(std::result::Result<End, Failure>),
 }
 
-/// Who is asked.
+/// Handle of the inference thread.
 pub(crate) struct Worker(mpsc::Sender<Job>);
 
 struct Job {
     question: Question,
-    // An answer is as long as it may be at most, so the way back needs no limit, and a slow listener holds nobody up.
+    // Unbounded, because a response has a maximum length, and a slow receiver must not block the thread.
     back: UnboundedSender<Said>,
 }
 
 impl Worker {
-    /// Starts the thread; `load` gives the engine, or why there is none, when the first question comes.
+    /// Starts the thread; `load` returns the engine, or an error, at the first request.
     pub(crate) fn start(load: impl FnOnce() -> std::result::Result<Engine, String> + Send + 'static) -> Result<Self> {
         let (sender, jobs) = mpsc::channel::<Job>();
         let thread = std::thread::Builder::new().name("superstep-weights".to_owned());
@@ -41,12 +41,12 @@ impl Worker {
             for Job { question, back } in jobs {
                 if back.listens() {
                     let end = match &*engine {
-                        // The engine is only read, so it is as good as before for whoever asks next.
+                        // The engine is immutable, so a panic does not affect later requests.
                         Ok(engine) => catch_unwind(AssertUnwindSafe(|| engine.answer(question, &back)))
                             .unwrap_or(Err(Failure::Panicked)),
                         Err(fact) => Err(Failure::Unusable(fact.clone())),
                     };
-                    // Nobody may be there to hear it.
+                    // The caller may have gone.
                     drop(back.send(Said::End(end)));
                 }
             }
@@ -55,7 +55,7 @@ impl Worker {
         Ok(Self(sender))
     }
 
-    /// Asks; the answer comes out of what this gives, and whoever drops that no longer wants it.
+    /// Queues a request, and returns the receiver of its response. Dropping the receiver cancels the request.
     pub(crate) fn ask(&self, question: Question) -> Result<UnboundedReceiver<Said>> {
         let (back, said) = unbounded_channel();
         self.0.send(Job { question, back }).map_err(|_| gone())?;
@@ -63,7 +63,7 @@ impl Worker {
     }
 }
 
-/// The thread ended in the middle of an answer: only a bug does that.
+/// Error for a thread that ended during a response, which only a bug can cause.
 pub(crate) fn gone() -> Error {
     Error::internal("the thread that runs the weights has ended")
 }

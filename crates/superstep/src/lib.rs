@@ -1,79 +1,64 @@
 //! Durable agent graphs: typed state with reducers, supersteps, checkpoints, interrupts.
 //!
-//! A graph is drawn once and compiled; a run is awaited or streamed. Start with [`prelude`] and the example
-//! in the README; the book has the rest.
+//! A graph is built once and compiled; a run is awaited or streamed. Start with [`prelude`] and the example in the
+//! README. The book describes everything else.
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::print_stderr)]
 
-// The derives and attributes name this crate as its users do.
+// The generated code of derives and attributes refers to this crate by its public name.
 extern crate self as superstep;
 
-pub mod agent;
+pub mod agents;
+mod checkpointer;
 #[cfg(doctest)]
-mod book;
-mod cache;
-mod call;
-mod clock;
-mod compiled;
-mod conclude;
-mod context;
-mod control;
-mod durability;
-mod executor;
-mod extract;
-pub mod file;
-mod functional;
-mod graph;
-mod handler;
-mod lanes;
-mod launch;
-mod memory;
-pub mod model;
-mod node;
-mod output;
-mod program;
-mod redacting;
-mod retry;
+mod doc_tests;
+mod engine;
+mod events;
+pub mod files;
+pub(crate) mod graph;
+pub mod models;
 mod run;
 pub mod settings;
 pub mod store;
-mod stream;
-mod subgraph;
 pub mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod threads;
-pub mod tool;
-pub mod transfer;
-mod warm;
+pub(crate) mod threads;
+pub mod tools;
 
-pub use cache::{Cache, CachePolicy};
-pub use call::{Outcome, Run, Status};
-pub use clock::SystemClock;
-pub use compiled::Compiled;
-pub use context::{Ask, Cx, Failure};
-pub use control::Control;
-pub use durability::Durability;
-pub use extract::{Ctx, FromContext, FromTask, Info, Part, Sent, View, Writer};
-pub use functional::{Entrypoint, EntrypointBuilder, Final, IntoFinal, entrypoint};
-pub use graph::{Blocking, Graph, IntoGo, NodeHandle, Routes, blocking};
-pub use handler::{Action, IntoNode, Node};
-pub use lanes::WhenBusy;
-pub use memory::Memory;
-pub use node::{NodeWith, Timeout, node};
-pub use output::{Command, IntoOutput, NodeError, ToParent};
-pub use program::Persistence;
-pub use retry::Retry;
-pub use store::{MemoryStore, SharedStore, Store};
+pub use checkpointer::memory::MemoryCheckpointer;
+pub use engine::context::{Interrupts, NodeFailure, TaskContext};
+pub use engine::durability::Durability;
+pub use engine::environment::SystemClock;
 #[doc(hidden)]
-pub use stream::after_a_crash;
-pub use stream::{
-    EventData, EventForm, EventKind, EventMetadata, EventStream, GraphEnd, GraphRun, ModelCall, ModelEvent, PartData,
-    PartStream, RunEvent, RunStream, StreamEvent, StreamMode, StreamPart, ToolEvent, ToolRun,
+pub use events::event::next_number_after_crash;
+pub use events::event::{
+    EventData, EventFormat, EventKind, EventMetadata, EventStream, GraphEnd, GraphRun, ModeStream, ModelCallInfo,
+    ModelEvent, RunEvent, RunStream, StreamEvent, StreamMode, StreamPart, StreamPartData, ToolEvent, ToolExecution,
 };
-pub use threads::{Checked, Depth, Finding, KeptEvent, Pruned, Snapshot, TaskState, Threads, UpdateState};
-pub use tool::{ToolError, ToolNode, ToolOutput};
+pub use graph::builder::{Blocking, IntoGoto, NodeHandle, RouteTargets, StateGraph, blocking};
+pub use graph::cache::{Cache, CachePolicy};
+pub use graph::compiled::CompiledGraph;
+pub use graph::extract::{ContextPart, FromContext, FromTask, RunContext, SendPayload, StreamWriter, TaskInfo, View};
+pub use graph::functional::{Entrypoint, EntrypointBuilder, Final, IntoFinal, entrypoint};
+pub use graph::handler::{DynNode, IntoNode, Node};
+pub use graph::node::{NodeBuilder, TimeoutPolicy, node};
+pub use graph::output::{Command, IntoOutput, NodeError, ToParent};
+pub use graph::program::SubgraphPersistence;
+pub use graph::retry::RetryPolicy;
+pub use run::builder::{Outcome, RunBuilder, RunEnd};
+pub use run::control::RunControl;
+pub use run::multitask::MultitaskStrategy;
+pub use store::{MemoryStore, SharedStore, Store};
+pub use threads::transfer;
+pub use threads::{
+    CheckDepth, CompatibilityReport, JournalEvent, PruneSummary, StateSnapshot, TaskSnapshot, ThreadCompatibility,
+    Threads, UpdateStateBuilder,
+};
+pub use tools::{ToolError, ToolNode, ToolOutput};
 
+#[cfg(feature = "sealed")]
+pub use superstep_adapters::encrypted;
 #[cfg(feature = "firestore")]
 pub use superstep_adapters::firestore;
 #[cfg(feature = "key-value")]
@@ -84,16 +69,14 @@ pub use superstep_adapters::langgraph;
 pub use superstep_adapters::mcp;
 #[cfg(feature = "models")]
 pub use superstep_adapters::models as providers;
+#[cfg(feature = "spilled")]
+pub use superstep_adapters::offloaded;
 #[cfg(feature = "otlp")]
 pub use superstep_adapters::otlp;
 #[cfg(feature = "postgres")]
 pub use superstep_adapters::postgres;
 #[cfg(feature = "s3")]
 pub use superstep_adapters::s3;
-#[cfg(feature = "sealed")]
-pub use superstep_adapters::sealed;
-#[cfg(feature = "spilled")]
-pub use superstep_adapters::spilled;
 #[cfg(feature = "sqlite")]
 pub use superstep_adapters::sqlite;
 
@@ -101,33 +84,37 @@ pub use schemars;
 pub use schemars::JsonSchema;
 pub use serde;
 pub use superstep_core as core;
-pub use superstep_core::command::{Go, Send};
-pub use superstep_core::error::{Code, Error, Kind, Result};
+pub use superstep_core::command::{Goto, SendTo};
+pub use superstep_core::dynamic_state::DynamicState;
+pub use superstep_core::error::{Error, ErrorCode, ErrorKind, Result};
 pub use superstep_core::graph::{BranchPolicy, Compat, END, Endpoint, START};
-pub use superstep_core::machine::{Answers, AsNode, Event, OnLimit, StateUpdate};
+pub use superstep_core::machine::{AsNode, MachineEvent, OnLimit, ResumeValues, StateUpdate};
 pub use superstep_core::message::{Message, Messages, RemoveAll, RemoveMessage};
 pub use superstep_core::migration::Migration;
-pub use superstep_core::port::{EventsQuery, HistoryQuery, Keep, PruneReport, Retention, ThreadStatus, ThreadsQuery};
-pub use superstep_core::record::Record;
-pub use superstep_core::redact;
+pub use superstep_core::port::{
+    EventsQuery, HistoryQuery, KeepRule, PruneReport, Retention, ThreadStatus, ThreadsQuery,
+};
+pub use superstep_core::redaction;
 pub use superstep_core::schema::Schema;
-pub use superstep_core::state::State;
+pub use superstep_core::state::GraphState;
 pub use superstep_core::update::{Overwrite, Remove};
-pub use superstep_macros::{State, entrypoint, task, tool};
+pub use superstep_macros::{GraphState, entrypoint, task, tool};
 
-/// What almost every program needs.
+/// Names that almost every program needs.
 pub mod prelude {
+    pub use crate::graph::node::node;
     pub use crate::{
-        Ask, Command, Ctx, Cx, END, Go, Graph, Memory, Message, Messages, Node, NodeError, Overwrite, Retry, START,
-        Send, Sent, State, ToolError, ToolNode, ToolOutput, View, Writer, blocking, node, tool,
+        Command, END, Goto, GraphState, Interrupts, MemoryCheckpointer, Message, Messages, Node, NodeError, Overwrite,
+        RetryPolicy, RunContext, START, SendPayload, SendTo, StateGraph, StreamWriter, TaskContext, ToolError,
+        ToolNode, ToolOutput, View, blocking, tool,
     };
     pub use serde::{Deserialize, Serialize};
 }
 
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::output::{IntoOutput, NodeError, update_output};
-    pub use crate::tool::run_blocking_tool;
+    pub use crate::graph::output::{IntoOutput, NodeError, update_output};
+    pub use crate::tools::run_blocking_tool;
     pub use schemars;
     pub use serde_json;
     pub use superstep_core::*;

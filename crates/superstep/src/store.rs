@@ -1,183 +1,187 @@
-//! The long-term store: values beside checkpoints, shared by all threads.
+//! Long-term store: items outside of checkpoints, shared by all threads.
 //!
-//! What can be asked of one, and the store in memory; other stores are adapters. Every operation of the store in memory
-//! is immediate once an embedder has answered: no lock is held across an await. It is also what other stores are
-//! compared with.
+//! Contains the operations and the in-memory store; other stores are adapters. Operations of the in-memory store
+//! never wait once an embedder has responded: no lock is held across an await point. The in-memory store is also the
+//! reference for tests of other stores.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use superstep_core::error::Result;
-use superstep_core::port::{Clock, Prepared, prepare};
+use superstep_core::port::{Clock, PreparedOperation, prepare};
 
 pub use superstep_core::port::{Embedder, SharedEmbedder, SharedStore, Store};
 pub use superstep_core::store::{
-    Answer, By, Delete, Filter, Get, Hit, Index, Item, Keys, Lasts, LexicalEmbedder, ListNamespaces, MatchedBy,
-    Namespace, Operation, Options, Put, Search,
+    DeleteOp, Filter, GetOp, IndexFields, Item, LexicalEmbedder, ListNamespacesOp, MatchSource, OpResult, PutOp,
+    SearchItem, SearchMode, SearchOp, StoreNamespace, StoreOp, StoreOptions, Ttl, ValuePath,
 };
-use superstep_core::store::{Finder, Query, is_gone, select, similarity};
+use superstep_core::store::{SearchCollector, SearchQuery, is_expired, select, similarity};
 
-use crate::clock::SystemClock;
-use crate::context::lock;
+use crate::engine::context::lock;
+use crate::engine::environment::SystemClock;
 
-/// A store for the length of a process. Clones are one and the same store.
+/// An in-memory store for the lifetime of a process. Clones share the same items.
 ///
 /// ```
-/// use superstep::store::{MemoryStore, Search, Store};
+/// use superstep::store::{MemoryStore, SearchOp, Store};
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let store = MemoryStore::new();
 /// store.put(["users", "mia"], "food", "likes green curry").await?;
 /// store.put(["users", "mia"], "pets", "has two cats").await?;
-/// let found = store.search(Search::new(["users", "mia"]).query("curry")).await?;
+/// let found = store.search(SearchOp::new(["users", "mia"]).query("curry")).await?;
 /// assert_eq!((found.len(), found[0].item.key.as_str()), (1, "food"));
 /// # Ok::<(), superstep::Error>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]
-pub struct MemoryStore(Arc<Inner>);
+pub struct MemoryStore(Arc<StoreInner>);
 
-struct Inner {
-    options: Options,
+struct StoreInner {
+    options: StoreOptions,
     clock: Arc<dyn Clock>,
-    kept: Mutex<Kept>,
+    kept: Mutex<StoreState>,
 }
 
-struct Kept {
-    items: Items,
-    /// Nothing expires before this.
-    due: i64,
+struct StoreState {
+    items: ItemMap,
+    /// Earliest expiry of an item, in microseconds since 1970.
+    next_expiry: i64,
 }
 
 /// Items by namespace and key.
-type Items = BTreeMap<Namespace, BTreeMap<String, Entry>>;
+type ItemMap = BTreeMap<StoreNamespace, BTreeMap<String, StoredItem>>;
 
-struct Entry {
+struct StoredItem {
     item: Arc<Item>,
-    /// How long it lasts, in microseconds.
-    life: Option<i64>,
-    index: Index,
+    /// Time to live in microseconds.
+    ttl: Option<i64>,
+    index: IndexFields,
     vectors: Vec<Vec<f32>>,
 }
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        Self::with(Options::default())
+        Self::with(StoreOptions::default())
     }
 }
 
 impl MemoryStore {
-    /// An empty store that searches by text, and where items last for ever unless told.
+    /// Creates an empty store that searches by text, with items that do not expire by default.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty store, with an embedder, a clock or a time to live.
+    /// Creates an empty store with an embedder, a clock or a default time to live.
     #[must_use]
-    pub fn with(options: Options) -> Self {
+    pub fn with(options: StoreOptions) -> Self {
         let clock = options.clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
-        Self(Arc::new(Inner { options, clock, kept: Mutex::new(Kept { items: Items::new(), due: i64::MAX }) }))
+        Self(Arc::new(StoreInner {
+            options,
+            clock,
+            kept: Mutex::new(StoreState { items: ItemMap::new(), next_expiry: i64::MAX }),
+        }))
     }
 }
 
 impl Store for MemoryStore {
-    async fn batch(&self, operations: Vec<Operation>) -> Result<Vec<Answer>> {
+    async fn batch(&self, operations: Vec<StoreOp>) -> Result<Vec<OpResult>> {
         let prepared = prepare(&self.0.options, operations).await?;
         let mut kept = lock(&self.0.kept);
-        let mut desk = Desk { kept: &mut kept, options: &self.0.options, now: self.0.clock.now() };
-        desk.sweep();
-        Ok(prepared.into_iter().map(|prepared| desk.perform(prepared)).collect())
+        let mut desk = BatchExecutor { kept: &mut kept, options: &self.0.options, now: self.0.clock.now() };
+        desk.sweep_expired();
+        Ok(prepared.into_iter().map(|prepared| desk.execute(prepared)).collect())
     }
 
-    async fn sweep(&self) -> Result<u64> {
+    async fn sweep_ttl(&self) -> Result<u64> {
         let mut kept = lock(&self.0.kept);
-        Ok(Desk { kept: &mut kept, options: &self.0.options, now: self.0.clock.now() }.sweep())
+        Ok(BatchExecutor { kept: &mut kept, options: &self.0.options, now: self.0.clock.now() }.sweep_expired())
     }
 }
 
-/// One batch at work.
-struct Desk<'a> {
-    kept: &'a mut Kept,
-    options: &'a Options,
+/// Execution of one batch.
+struct BatchExecutor<'a> {
+    kept: &'a mut StoreState,
+    options: &'a StoreOptions,
     now: i64,
 }
 
-impl Desk<'_> {
-    fn perform(&mut self, Prepared { operation, vectors, query }: Prepared) -> Answer {
+impl BatchExecutor<'_> {
+    fn execute(&mut self, PreparedOperation { operation, vectors, query }: PreparedOperation) -> OpResult {
         match operation {
-            Operation::Put(put) => {
+            StoreOp::Put(put) => {
                 self.put(put, vectors);
-                Answer::Done
+                OpResult::Done
             }
-            Operation::Get(get) => {
-                let refreshes = self.options.refreshes(get.refresh);
-                Answer::Item(self.get(&get.namespace, &get.key, refreshes))
+            StoreOp::Get(get) => {
+                let refreshes = self.options.should_refresh(get.refresh_ttl);
+                OpResult::Item(self.get(&get.namespace, &get.key, refreshes))
             }
-            Operation::Delete(delete) => Answer::Deleted(self.delete(&delete)),
-            Operation::Search(search) => Answer::Hits(self.search(&search, &query)),
-            Operation::Namespaces(list) => {
+            StoreOp::Delete(delete) => OpResult::Deleted(self.delete(&delete)),
+            StoreOp::Search(search) => OpResult::Hits(self.search(&search, &query)),
+            StoreOp::Namespaces(list) => {
                 let namespaces =
-                    self.kept.items.iter().filter(|(_, items)| items.values().any(|entry| self.is_here(entry)));
-                Answer::Namespaces(select(namespaces.map(|(namespace, _)| namespace.clone()), &list))
+                    self.kept.items.iter().filter(|(_, items)| items.values().any(|entry| self.is_live(entry)));
+                OpResult::Namespaces(select(namespaces.map(|(namespace, _)| namespace.clone()), &list))
             }
         }
     }
 
-    fn is_here(&self, entry: &Entry) -> bool {
-        !is_gone(entry.item.expires_at, self.now)
+    fn is_live(&self, entry: &StoredItem) -> bool {
+        !is_expired(entry.item.expires_at, self.now)
     }
 
-    fn put(&mut self, put: Put, vectors: Vec<Vec<f32>>) {
-        let (now, life) = (self.now, self.options.life(&put));
+    fn put(&mut self, put: PutOp, vectors: Vec<Vec<f32>>) {
+        let (now, life) = (self.now, self.options.ttl_micros(&put));
         let before = self.kept.items.get(&put.namespace).and_then(|items| items.get(&put.key));
-        let created_at = before.filter(|entry| self.is_here(entry)).map_or(now, |entry| entry.item.created_at);
-        let Put { namespace, key, value, index, .. } = put;
+        let created_at = before.filter(|entry| self.is_live(entry)).map_or(now, |entry| entry.item.created_at);
+        let PutOp { namespace, key, value, index, .. } = put;
         let expires_at = life.map(|life| now.saturating_add(life));
         let item =
             Item { namespace: namespace.clone(), key: key.clone(), value, created_at, updated_at: now, expires_at };
-        let entry = Entry { item: Arc::new(item), life, index, vectors };
-        self.kept.due = self.kept.due.min(expires_at.unwrap_or(i64::MAX));
+        let entry = StoredItem { item: Arc::new(item), ttl: life, index, vectors };
+        self.kept.next_expiry = self.kept.next_expiry.min(expires_at.unwrap_or(i64::MAX));
         self.kept.items.entry(namespace).or_default().insert(key, entry);
     }
 
-    fn get(&mut self, namespace: &Namespace, key: &str, refreshes: bool) -> Option<Item> {
+    fn get(&mut self, namespace: &StoreNamespace, key: &str, refreshes: bool) -> Option<Item> {
         let entry = self.kept.items.get_mut(namespace)?.get_mut(key)?;
-        if is_gone(entry.item.expires_at, self.now) {
+        if is_expired(entry.item.expires_at, self.now) {
             return None;
         }
-        if let (true, Some(life)) = (refreshes, entry.life) {
+        if let (true, Some(life)) = (refreshes, entry.ttl) {
             Arc::make_mut(&mut entry.item).expires_at = Some(self.now.saturating_add(life));
         }
         Some((*entry.item).clone())
     }
 
-    fn delete(&mut self, delete: &Delete) -> bool {
+    fn delete(&mut self, delete: &DeleteOp) -> bool {
         let Some(items) = self.kept.items.get_mut(&delete.namespace) else { return false };
         let removed = items.remove(&delete.key);
         if items.is_empty() {
             self.kept.items.remove(&delete.namespace);
         }
-        removed.is_some_and(|entry| self.is_here(&entry))
+        removed.is_some_and(|entry| self.is_live(&entry))
     }
 
-    fn search(&mut self, search: &Search, query: &Query) -> Vec<Hit> {
-        let mut finder = Finder::new(search, query);
+    fn search(&mut self, search: &SearchOp, query: &SearchQuery) -> Vec<SearchItem> {
+        let mut finder = SearchCollector::new(search, query);
         let spaces = self.kept.items.range(search.prefix.clone()..);
         let spaces = spaces.take_while(|(namespace, _)| namespace.starts_with(&search.prefix));
-        for entry in spaces.flat_map(|(_, items)| items.values()).filter(|entry| self.is_here(entry)) {
+        for entry in spaces.flat_map(|(_, items)| items.values()).filter(|entry| self.is_live(entry)) {
             match query {
-                Query::Nothing => finder.offer(entry.item.clone()),
-                Query::Words(_) => finder.offer_text(entry.item.clone(), &entry.index),
-                Query::Vector(wanted) => {
+                SearchQuery::Nothing => finder.add_item(entry.item.clone()),
+                SearchQuery::Words(_) => finder.add_text_match(entry.item.clone(), &entry.index),
+                SearchQuery::Vector(wanted) => {
                     let cosines = entry.vectors.iter().map(|vector| similarity(wanted, vector));
                     if let Some(best) = cosines.reduce(f64::max) {
-                        finder.offer_vector(entry.item.clone(), best);
+                        finder.add_vector_match(entry.item.clone(), best);
                     }
                 }
             }
         }
         let mut hits = finder.finish();
-        if self.options.refreshes(search.refresh) {
+        if self.options.should_refresh(search.refresh_ttl) {
             for hit in hits.iter_mut().filter(|hit| hit.item.expires_at.is_some()) {
                 if let Some(item) = self.get(&hit.item.namespace, &hit.item.key, true) {
                     hit.item.expires_at = item.expires_at;
@@ -187,20 +191,20 @@ impl Desk<'_> {
         hits
     }
 
-    /// Removes what has expired. Looks at the items only when one of them may have.
-    fn sweep(&mut self) -> u64 {
-        if self.now < self.kept.due {
+    /// Removes expired items. Scans the items only if one of them may have expired.
+    fn sweep_expired(&mut self) -> u64 {
+        if self.now < self.kept.next_expiry {
             return 0;
         }
         let (now, mut swept, mut due) = (self.now, 0, i64::MAX);
         self.kept.items.retain(|_, items| {
             let before = items.len();
-            items.retain(|_, entry| !is_gone(entry.item.expires_at, now));
+            items.retain(|_, entry| !is_expired(entry.item.expires_at, now));
             swept += before - items.len();
             due = items.values().filter_map(|entry| entry.item.expires_at).fold(due, i64::min);
             !items.is_empty()
         });
-        self.kept.due = due;
+        self.kept.next_expiry = due;
         swept as u64
     }
 }

@@ -1,35 +1,35 @@
-//! What can be seen of runs from outside: spans and log lines, measurements, cost.
+//! Telemetry of runs: spans and log lines, metrics, cost.
 //!
-//! Spans and log lines are those of `tracing`: a program that installs a subscriber has them, a program that does not
-//! pays for one look at a number per run. Runs, nodes, calls of models and of tools are `INFO`, supersteps and commits
-//! `DEBUG`. They have names, counts and times, and never what people or models say, unless
-//! [`Graph::trace_content`](crate::Graph::trace_content) asks for it. Attributes have the names of OpenTelemetry's
-//! conventions for generative AI, of the version in [`CONVENTIONS`]; the rest is called `superstep.*`.
+//! Spans and log lines use `tracing`: without a subscriber, their cost is one atomic read per run. Runs, nodes, model
+//! calls and tool calls have level `INFO`, supersteps and commits `DEBUG`. They contain names, counts and times, and
+//! never the content of messages, unless [`StateGraph::trace_content`](crate::StateGraph::trace_content) enables it. Attributes
+//! follow the OpenTelemetry conventions for generative AI, in the version of [`CONVENTIONS`]; all others are named
+//! `superstep.*`.
 //!
-//! Measurements are kept by a [`Metrics`] that a graph is given; the cost of a run is in
-//! [`Outcome::usage`](crate::Outcome::usage). Nothing here decides anything, and nothing is made for observers who are
-//! not there: a run has a `Watch` only when somebody listens.
+//! Metrics are collected by a [`Metrics`] value of the graph; the cost of a run is in
+//! [`Outcome::usage`](crate::Outcome::usage). Telemetry does not influence runs, and costs nothing if it is disabled:
+//! a run has a `RunObserver` only if there is a consumer.
 
+mod checkpointer;
+mod config;
 mod content;
-mod given;
 mod metrics;
 mod model;
+mod observer;
 mod run;
-mod store;
 mod task;
 mod tool;
 mod usage;
-mod watch;
 
-pub(crate) use given::Given;
+pub(crate) use checkpointer::traced_checkpointer;
+pub(crate) use config::TelemetryConfig;
 pub use metrics::Metrics;
-pub(crate) use model::watched_model;
-pub(crate) use run::{watched_inside, watched_run};
-pub(crate) use store::watched_store;
-pub(crate) use task::{retried, watched_task};
-pub(crate) use tool::{Called, watched_tool};
-pub(crate) use usage::Spending;
+pub(crate) use model::traced_model_call;
+pub(crate) use observer::RunObserver;
+pub(crate) use run::{traced_run, traced_subgraph};
+pub(crate) use task::{record_retry, traced_task};
+pub(crate) use tool::{ToolCallSpan, traced_tool_call};
+pub(crate) use usage::UsageTracker;
 pub use usage::{ModelUsage, RunUsage};
-pub(crate) use watch::Watch;
 
-pub use superstep_core::conventions::{SCHEMA_URL, VERSION as CONVENTIONS};
+pub use superstep_core::semantic_conventions::{SCHEMA_URL, VERSION as CONVENTIONS};

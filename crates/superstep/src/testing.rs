@@ -1,4 +1,4 @@
-//! Help for tests of graphs: a clock that tests move, a store that dies on command, a run on tape, models that follow a script.
+//! Test utilities for graphs: a manual clock, a checkpointer that crashes, recorded runs, scripted models.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,74 +6,74 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::forward_checkpointer;
-use superstep_core::machine::World;
+use superstep_core::delegate_checkpointer;
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::machine::Environment;
 use superstep_core::port::{BoxFuture, Checkpointer, Clock, Commit, SharedCheckpointer};
 
-use crate::context::lock;
+use crate::engine::context::lock;
 
-mod tape;
+mod cassette;
 
-pub use crate::model::{Reply, Scripted};
-pub use tape::Tape;
+pub use crate::models::{ScriptedModel, ScriptedReply};
+pub use cassette::Cassette;
 
-/// What happens to the write a store dies at.
+/// Fate of the commit at which a checkpointer crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastWrite {
-    /// It never reached the disk.
+pub enum CrashedWrite {
+    /// The commit was not persisted.
     Lost,
-    /// It reached the disk, but nobody heard of it.
+    /// The commit was persisted, but the caller received no response.
     Kept,
 }
 
-/// A store that works until its `n`-th commit and is dead from then on, as if the process had been killed there.
+/// A checkpointer that works until its `n`-th commit and fails from then on, as if the process had been killed there.
 ///
 /// ```
-/// use superstep::Memory;
-/// use superstep::testing::{CrashAt, LastWrite};
-/// let disk = Memory::new();
-/// let store = CrashAt::new(disk.clone(), 3, LastWrite::Lost);
+/// use superstep::MemoryCheckpointer;
+/// use superstep::testing::{CrashingCheckpointer, CrashedWrite};
+/// let disk = MemoryCheckpointer::new();
+/// let store = CrashingCheckpointer::new(disk.clone(), 3, CrashedWrite::Lost);
 /// assert!(!store.has_crashed());
 /// ```
 #[derive(Clone)]
-pub struct CrashAt(Arc<Dying>);
+pub struct CrashingCheckpointer(Arc<CrashState>);
 
-struct Dying {
+struct CrashState {
     disk: SharedCheckpointer,
     at: usize,
-    last: LastWrite,
+    last: CrashedWrite,
     commits: AtomicUsize,
     dead: AtomicBool,
 }
 
-impl CrashAt {
-    /// Dies at the commit with this number, counted from 0.
-    pub fn new(disk: impl Into<SharedCheckpointer>, at: usize, last: LastWrite) -> Self {
+impl CrashingCheckpointer {
+    /// Creates a checkpointer that crashes at the commit with this index, starting at 0.
+    pub fn new(disk: impl Into<SharedCheckpointer>, at: usize, last: CrashedWrite) -> Self {
         let (commits, dead) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self(Arc::new(Dying { disk: disk.into(), at, last, commits, dead }))
+        Self(Arc::new(CrashState { disk: disk.into(), at, last, commits, dead }))
     }
 
-    /// True once it has died.
+    /// Returns true once the checkpointer has crashed.
     #[must_use]
     pub fn has_crashed(&self) -> bool {
         self.0.dead.load(Ordering::SeqCst)
     }
 
     fn alive(&self) -> Result<&SharedCheckpointer> {
-        if self.has_crashed() { Err(gone()) } else { Ok(&self.0.disk) }
+        if self.has_crashed() { Err(crashed_error()) } else { Ok(&self.0.disk) }
     }
 }
 
-fn gone() -> Error {
-    Error::new(Code::StoreUnavailable, "the store crashed, as the test asked")
+fn crashed_error() -> Error {
+    Error::new(ErrorCode::StoreUnavailable, "the store crashed, as the test asked")
 }
 
-impl Checkpointer for CrashAt {
-    forward_checkpointer!(this => this.0.disk; release);
-    forward_checkpointer!(this => this.alive()?; acquire, load, history, threads, status, namespaces);
-    forward_checkpointer!(this => this.alive()?; delete_thread, copy_thread, prune, stats);
-    forward_checkpointer!(this => this.alive()?; events, last_event, forget_events);
+impl Checkpointer for CrashingCheckpointer {
+    delegate_checkpointer!(this => this.0.disk; release);
+    delegate_checkpointer!(this => this.alive()?; acquire, load, history, threads, status, namespaces);
+    delegate_checkpointer!(this => this.alive()?; delete_thread, copy_thread, prune, stats);
+    delegate_checkpointer!(this => this.alive()?; events, last_event_number, delete_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let disk = self.alive()?;
@@ -81,14 +81,14 @@ impl Checkpointer for CrashAt {
             return disk.commit(commit).await;
         }
         self.0.dead.store(true, Ordering::SeqCst);
-        if self.0.last == LastWrite::Kept {
+        if self.0.last == CrashedWrite::Kept {
             disk.commit(commit).await?;
         }
-        Err(gone())
+        Err(crashed_error())
     }
 }
 
-/// A clock that stands still until a test moves it.
+/// A clock that only advances when a test advances it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -99,23 +99,23 @@ impl Checkpointer for CrashAt {
 /// assert_eq!(clock.now(), 2_000_000);
 /// ```
 #[derive(Clone, Default)]
-pub struct ManualClock(Arc<Mutex<Hands>>);
+pub struct ManualClock(Arc<Mutex<ManualClockState>>);
 
 #[derive(Default)]
-struct Hands {
+struct ManualClockState {
     now: i64,
     sleepers: BTreeMap<(i64, usize), Option<Waker>>,
     count: usize,
 }
 
 impl ManualClock {
-    /// A clock at 1970.
+    /// Creates a clock that starts at 1970.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Moves the clock on and wakes who has slept enough.
+    /// Advances the clock and wakes the sleepers whose time has come.
     pub fn advance(&self, time: Duration) {
         let mut hands = lock(&self.0);
         hands.now += i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
@@ -127,7 +127,7 @@ impl ManualClock {
         }
     }
 
-    /// How many sleep.
+    /// Returns the number of sleepers.
     #[must_use]
     pub fn sleepers(&self) -> usize {
         lock(&self.0).sleepers.len()
@@ -169,23 +169,23 @@ impl Drop for Sleeper {
     }
 }
 
-/// Times and ids that count up from a seed: two runs of the same world are equal to the last bit.
-pub struct CountingWorld(AtomicUsize);
+/// Environment with ids that count up from a seed: two runs with the same environment are identical.
+pub struct DeterministicEnvironment(AtomicUsize);
 
-impl CountingWorld {
-    /// A world that starts here.
+impl DeterministicEnvironment {
+    /// Creates an environment that starts at a seed.
     #[must_use]
     pub fn new(seed: usize) -> Arc<Self> {
         Arc::new(Self(AtomicUsize::new(seed)))
     }
 }
 
-impl World for CountingWorld {
+impl Environment for DeterministicEnvironment {
     fn now(&self) -> i64 {
         0
     }
 
-    fn fresh(&self) -> u128 {
+    fn new_id(&self) -> u128 {
         self.0.fetch_add(1, Ordering::SeqCst) as u128 + 1
     }
 }

@@ -1,268 +1,294 @@
-//! What is saved of threads: states, history, updates from outside, copies.
+//! Persisted threads: states, history, external updates, copies.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use superstep_core::checkpoint::{Checkpoint, Entry, Namespace, Question, StoredError};
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::checkpoint::{Checkpoint, CheckpointNamespace, Interrupt, StoredError, TaskEntry};
+use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId};
-use superstep_core::machine::{AsNode, Breakpoints, Config, Machine, OnLimit, Read, StateUpdate, World, read_thread};
-use superstep_core::port::{At, HistoryQuery, Loaded, SharedCheckpointer, ThreadStatus, ThreadsQuery};
-use superstep_core::state::{IntoDraft, State};
+use superstep_core::machine::{
+    AsNode, Breakpoints, Environment, Machine, MachineConfig, OnLimit, RestoredCheckpoint, StateUpdate,
+    restore_checkpoint,
+};
+use superstep_core::port::{
+    CheckpointSelector, CheckpointTuple, HistoryQuery, SharedCheckpointer, ThreadStatus, ThreadsQuery,
+};
+use superstep_core::state::{GraphState, IntoUpdate};
 
-use crate::compiled::Compiled;
-use crate::extract::View;
-use crate::lanes::WhenBusy;
-use crate::launch::{Held, no_checkpoint, real_world};
-use crate::redacting::redact_updates;
+use crate::engine::redaction::redact_updates;
+use crate::engine::start::{LeaseGuard, checkpoint_not_found, system_environment};
+use crate::graph::compiled::CompiledGraph;
+use crate::graph::extract::View;
+use crate::run::multitask::MultitaskStrategy;
 
-mod check;
+mod compatibility;
 mod events;
 mod prune;
+pub mod transfer;
 
-pub use check::{Checked, Depth, Finding};
-pub use events::KeptEvent;
-pub use prune::Pruned;
-pub(crate) use prune::prune_after;
+pub use compatibility::{CheckDepth, CompatibilityReport, ThreadCompatibility};
+pub use events::JournalEvent;
+pub use prune::PruneSummary;
+pub(crate) use prune::prune_after_run;
 
-/// What is saved of a graph's threads.
+/// API of the persisted threads of a graph.
 pub struct Threads<S, C = ()> {
-    graph: Compiled<S, C>,
-    saver: Option<SharedCheckpointer>,
+    graph: CompiledGraph<S, C>,
+    checkpointer: Option<SharedCheckpointer>,
 }
 
-/// One saved state of a thread.
+/// A persisted state of a thread.
 #[derive(Debug, Clone)]
-pub struct Snapshot<S> {
+pub struct StateSnapshot<S> {
     /// The state.
     pub state: View<S>,
-    /// The checkpoint it is of.
+    /// The checkpoint of the state.
     pub checkpoint: Arc<Checkpoint>,
-    /// The nodes that are due.
+    /// Names of the nodes with next tasks.
     pub next: Vec<String>,
-    /// What is known of the tasks that are due.
-    pub tasks: Vec<TaskState>,
+    /// Status of the next tasks.
+    pub tasks: Vec<TaskSnapshot>,
 }
 
-impl<S> Snapshot<S> {
-    /// The questions that wait for an answer.
+impl<S> StateSnapshot<S> {
+    /// Returns the open interrupts.
     #[must_use]
-    pub fn questions(&self) -> Vec<&Question> {
-        self.tasks.iter().flat_map(|task| &task.questions).collect()
+    pub fn interrupts(&self) -> Vec<&Interrupt> {
+        self.tasks.iter().flat_map(|task| &task.interrupts).collect()
     }
 
-    /// Its id.
+    /// Returns the id of the checkpoint.
     #[must_use]
     pub fn id(&self) -> CheckpointId {
         self.checkpoint.id
     }
 }
 
-/// What is known of a task that is due.
+/// Status of a scheduled task.
 #[derive(Debug, Clone)]
-pub struct TaskState {
-    /// The task.
+pub struct TaskSnapshot {
+    /// Id of the task.
     pub id: TaskId,
-    /// Its node.
+    /// Node of the task.
     pub node: String,
-    /// Whether it has finished.
-    pub is_done: bool,
-    /// Why it failed the last time.
+    /// True if the task has finished.
+    pub is_finished: bool,
+    /// Error of its last failure.
     pub error: Option<StoredError>,
-    /// Its questions: open ones in a live state, all in a history.
-    pub questions: Vec<Question>,
+    /// Interrupts: the open ones in the latest state, all of them in a history.
+    pub interrupts: Vec<Interrupt>,
 }
 
-impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
-    pub(crate) fn new(graph: &Compiled<S, C>) -> Self {
-        Self { graph: graph.clone(), saver: graph.program.settings.checkpointer.clone() }
+impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
+    pub(crate) fn new(graph: &CompiledGraph<S, C>) -> Self {
+        Self { graph: graph.clone(), checkpointer: graph.program.settings.checkpointer.clone() }
     }
 
-    /// Looks in this store, in place of the graph's own.
+    /// Sets the checkpointer. Default: the checkpointer of the graph.
     #[must_use]
     pub fn checkpointer(mut self, checkpointer: impl Into<SharedCheckpointer>) -> Self {
-        self.saver = Some(checkpointer.into());
+        self.checkpointer = Some(checkpointer.into());
         self
     }
 
     fn saver(&self) -> Result<&SharedCheckpointer> {
-        self.saver.as_ref().ok_or_else(|| {
-            Error::new(Code::NoCheckpointer, "looking at threads needs a store, and there is none")
-                .help("give one: `graph.checkpointer(..)` or `threads().checkpointer(..)`")
+        self.checkpointer.as_ref().ok_or_else(|| {
+            Error::new(ErrorCode::NoCheckpointer, "looking at threads needs a store, and there is none")
+                .with_help("give one: `graph.checkpointer(..)` or `threads().checkpointer(..)`")
         })
     }
 
-    /// The ids of the threads in the store, ascending; threads of other graphs that share it are among them.
+    /// Returns the ids of all threads in the checkpointer, ascending, including threads of other graphs.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error if the checkpointer fails.
     pub async fn list(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
         self.saver()?.threads(query).await
     }
 
-    /// The newest state of a thread, with the questions that are open.
+    /// Returns the latest state of a thread, with its open interrupts.
     ///
     /// # Errors
-    /// When there is no such thread, or what is stored does not fit the graph.
-    pub async fn state(&self, thread: impl Into<ThreadId>) -> Result<Snapshot<S>> {
-        self.state_in(thread, &Namespace::root()).await
+    /// Returns an error if there is no such thread, or if its data is incompatible with the graph.
+    pub async fn get_state(&self, thread: impl Into<ThreadId>) -> Result<StateSnapshot<S>> {
+        self.get_subgraph_state(thread, &CheckpointNamespace::root()).await
     }
 
-    /// The newest state of a graph inside, with the questions that are open there. The graph is the one that runs there.
+    /// Returns the latest state of a subgraph, with its open interrupts. Call this method on the threads of the
+    /// compiled subgraph.
     ///
     /// # Errors
-    /// When no such graph has run on the thread, or what is stored does not fit the graph.
-    pub async fn state_in(&self, thread: impl Into<ThreadId>, namespace: &Namespace) -> Result<Snapshot<S>> {
+    /// Returns an error if no such subgraph has run on the thread, or if its data is incompatible with the graph.
+    pub async fn get_subgraph_state(
+        &self,
+        thread: impl Into<ThreadId>,
+        namespace: &CheckpointNamespace,
+    ) -> Result<StateSnapshot<S>> {
         let thread = thread.into();
-        let loaded = self.saver()?.load(&thread, namespace, At::Latest).await?;
+        let loaded = self.saver()?.load(&thread, namespace, CheckpointSelector::Latest).await?;
         self.snapshot(loaded.ok_or_else(|| no_thread(&thread, namespace))?, true)
     }
 
-    /// The state of a thread at a checkpoint.
+    /// Returns the state of a thread at a checkpoint.
     ///
     /// # Errors
-    /// When there is no such checkpoint, or what is stored does not fit the graph.
-    pub async fn state_at(&self, thread: impl Into<ThreadId>, checkpoint: CheckpointId) -> Result<Snapshot<S>> {
+    /// Returns an error if there is no such checkpoint, or if its data is incompatible with the graph.
+    pub async fn get_state_at(
+        &self,
+        thread: impl Into<ThreadId>,
+        checkpoint: CheckpointId,
+    ) -> Result<StateSnapshot<S>> {
         let thread = thread.into();
-        let loaded = self.saver()?.load(&thread, &Namespace::root(), At::Id(checkpoint)).await?;
-        let loaded = loaded.ok_or_else(|| no_checkpoint(&thread, checkpoint))?;
+        let loaded =
+            self.saver()?.load(&thread, &CheckpointNamespace::root(), CheckpointSelector::Id(checkpoint)).await?;
+        let loaded = loaded.ok_or_else(|| checkpoint_not_found(&thread, checkpoint))?;
         self.snapshot(loaded, false)
     }
 
-    /// The states of a thread, newest first.
+    /// Returns the states of a thread, newest first.
     ///
     /// # Errors
-    /// When what is stored does not fit the graph.
-    pub async fn history(&self, thread: impl Into<ThreadId>, query: &HistoryQuery) -> Result<Vec<Snapshot<S>>> {
-        self.history_in(thread, &Namespace::root(), query).await
-    }
-
-    /// The states of a graph inside, newest first. The graph is the one that runs there.
-    ///
-    /// # Errors
-    /// When what is stored does not fit the graph.
-    pub async fn history_in(
+    /// Returns an error if the data is incompatible with the graph.
+    pub async fn get_state_history(
         &self,
         thread: impl Into<ThreadId>,
-        namespace: &Namespace,
         query: &HistoryQuery,
-    ) -> Result<Vec<Snapshot<S>>> {
+    ) -> Result<Vec<StateSnapshot<S>>> {
+        self.get_subgraph_state_history(thread, &CheckpointNamespace::root(), query).await
+    }
+
+    /// Returns the states of a subgraph, newest first. Call this method on the threads of the compiled subgraph.
+    ///
+    /// # Errors
+    /// Returns an error if the data is incompatible with the graph.
+    pub async fn get_subgraph_state_history(
+        &self,
+        thread: impl Into<ThreadId>,
+        namespace: &CheckpointNamespace,
+        query: &HistoryQuery,
+    ) -> Result<Vec<StateSnapshot<S>>> {
         let loaded = self.saver()?.history(&thread.into(), namespace, query).await?;
         loaded.into_iter().map(|loaded| self.snapshot(loaded, false)).collect()
     }
 
-    /// The paths of all graphs that have saved states on a thread.
+    /// Returns the namespaces of all graphs with checkpoints on a thread.
     ///
     /// # Errors
-    /// When the store fails.
-    pub async fn namespaces(&self, thread: impl Into<ThreadId>) -> Result<Vec<Namespace>> {
+    /// Returns an error if the checkpointer fails.
+    pub async fn namespaces(&self, thread: impl Into<ThreadId>) -> Result<Vec<CheckpointNamespace>> {
         self.saver()?.namespaces(&thread.into()).await
     }
 
-    /// How a thread stands, or `None` when there is no such thread.
+    /// Returns the status of a thread, or `None` if there is no such thread.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error if the checkpointer fails.
     pub async fn status(&self, thread: impl Into<ThreadId>) -> Result<Option<ThreadStatus>> {
         self.saver()?.status(&thread.into()).await
     }
 
-    fn snapshot(&self, loaded: Loaded, is_live: bool) -> Result<Snapshot<S>> {
+    fn snapshot(&self, loaded: CheckpointTuple, is_live: bool) -> Result<StateSnapshot<S>> {
         let (topology, checkpoint) = (&self.graph.program.topology, loaded.checkpoint.clone());
-        let Read { state, mut loaded, .. } = read_thread(topology, loaded)?;
-        // Nodes are shown by the names they have now.
-        let name =
-            |name: &Arc<str>| topology.find(name).map_or_else(|| name.clone(), |id| topology.node(id).name.clone());
+        let RestoredCheckpoint { state, mut loaded, .. } = restore_checkpoint(topology, loaded)?;
+        // Nodes are listed with their current names.
+        let name = |name: &Arc<str>| {
+            topology.find_node(name).map_or_else(|| name.clone(), |id| topology.node(id).name.clone())
+        };
         loaded.pending.iter_mut().for_each(|known| known.node = name(&known.node));
         let state = state.downcast::<S>().map_err(|_| Error::internal("a thread holds a state of another type"))?;
-        let mut next: Vec<String> = checkpoint.due.iter().map(|due| name(&due.node).to_string()).collect();
+        let mut next: Vec<String> = checkpoint.next_tasks.iter().map(|due| name(&due.node).to_string()).collect();
         next.dedup();
-        Ok(Snapshot { state: View::new(state), checkpoint, next, tasks: tasks(&loaded, is_live) })
+        Ok(StateSnapshot { state: View::new(state), checkpoint, next, tasks: tasks(&loaded, is_live) })
     }
 
-    /// Changes the state of a thread from outside: through the reducers, as nobody or as a node.
+    /// Updates the state of a thread from outside a run, through the reducers. By default the update is not
+    /// attributed to a node.
     #[must_use = "an update does nothing until it is awaited"]
-    pub fn update(&self, thread: impl Into<ThreadId>, update: impl IntoDraft) -> UpdateState<S, C> {
-        let update = StateUpdate { update: update.into_draft(), as_node: AsNode::Nobody };
-        self.updates(thread, vec![vec![update]])
+    pub fn update_state(&self, thread: impl Into<ThreadId>, update: impl IntoUpdate) -> UpdateStateBuilder<S, C> {
+        let update = StateUpdate { update: update.into_update(), as_node: AsNode::None };
+        self.bulk_update_state(thread, vec![vec![update]])
     }
 
-    /// Changes the state of a thread from outside in several supersteps of several updates each.
+    /// Updates the state of a thread from outside a run, in several supersteps with several updates each.
     #[must_use = "an update does nothing until it is awaited"]
-    pub fn updates(&self, thread: impl Into<ThreadId>, supersteps: Vec<Vec<StateUpdate>>) -> UpdateState<S, C> {
-        UpdateState {
+    pub fn bulk_update_state(
+        &self,
+        thread: impl Into<ThreadId>,
+        supersteps: Vec<Vec<StateUpdate>>,
+    ) -> UpdateStateBuilder<S, C> {
+        UpdateStateBuilder {
             graph: self.graph.clone(),
-            saver: self.saver.clone(),
+            saver: self.checkpointer.clone(),
             thread: thread.into(),
-            namespace: Namespace::root(),
-            at: None,
+            namespace: CheckpointNamespace::root(),
+            from_checkpoint: None,
             supersteps,
-            world: None,
+            environment: None,
             types: PhantomData,
         }
     }
 
-    /// Copies everything of a thread to a new one.
+    /// Copies all data of a thread to a new thread.
     ///
     /// # Errors
-    /// When there is no such thread, or the other exists.
+    /// Returns an error if there is no such thread, or if the other one exists.
     pub async fn copy(&self, from: impl Into<ThreadId>, to: impl Into<ThreadId>) -> Result<()> {
         self.saver()?.copy_thread(&from.into(), &to.into()).await
     }
 
-    /// Removes everything of a thread.
+    /// Deletes all data of a thread.
     ///
     /// # Errors
-    /// When a run moves it, or the store fails.
+    /// Returns an error if a run holds the lease of the thread, or if the checkpointer fails.
     pub async fn delete(&self, thread: impl Into<ThreadId>) -> Result<()> {
         self.saver()?.delete_thread(&thread.into()).await
     }
 }
 
-fn no_thread(thread: &ThreadId, namespace: &Namespace) -> Error {
+fn no_thread(thread: &ThreadId, namespace: &CheckpointNamespace) -> Error {
     let error = if namespace.is_root() {
-        Error::new(Code::NotFound, format!("no thread `{thread}`")).help("run the graph on it first")
+        Error::new(ErrorCode::NotFound, format!("no thread `{thread}`")).with_help("run the graph on it first")
     } else {
         let message = format!("thread `{thread}` has no graph inside at `{}`", namespace.as_str());
-        Error::new(Code::NotFound, message).help("`namespaces` lists the paths there are")
+        Error::new(ErrorCode::NotFound, message).with_help("`namespaces` lists the paths there are")
     };
-    error.on_thread(Some(thread))
+    error.with_thread(Some(thread))
 }
 
-fn tasks(loaded: &Loaded, is_live: bool) -> Vec<TaskState> {
-    let mut tasks: Vec<TaskState> = Vec::new();
+fn tasks(loaded: &CheckpointTuple, is_live: bool) -> Vec<TaskSnapshot> {
+    let mut tasks: Vec<TaskSnapshot> = Vec::new();
     for pending in &loaded.pending {
         let place = tasks.iter().position(|task| task.id == pending.task).unwrap_or_else(|| {
             let (id, node) = (pending.task, pending.node.to_string());
-            tasks.push(TaskState { id, node, is_done: false, error: None, questions: Vec::new() });
+            tasks.push(TaskSnapshot { id, node, is_finished: false, error: None, interrupts: Vec::new() });
             tasks.len() - 1
         });
         let task = &mut tasks[place];
         match &pending.entry {
-            Entry::Done(_) => (task.is_done, task.error) = (true, None),
-            Entry::Failed(error) | Entry::Refused(error) => task.error = Some(error.clone()),
-            Entry::Question(question) => task.questions.push(question.clone()),
-            Entry::Answer(answer) if is_live => task.questions.retain(|question| question.id != answer.id),
+            TaskEntry::Done(_) => (task.is_finished, task.error) = (true, None),
+            TaskEntry::Failed(error) | TaskEntry::Rejected(error) => task.error = Some(error.clone()),
+            TaskEntry::Interrupt(question) => task.interrupts.push(question.clone()),
+            TaskEntry::Resume(answer) if is_live => task.interrupts.retain(|question| question.id != answer.id),
             _ => {}
         }
     }
     tasks
 }
 
-/// A change of a thread's state in the making.
-pub struct UpdateState<S, C = ()> {
-    graph: Compiled<S, C>,
+/// Builder of an external update.
+pub struct UpdateStateBuilder<S, C = ()> {
+    graph: CompiledGraph<S, C>,
     saver: Option<SharedCheckpointer>,
     thread: ThreadId,
-    namespace: Namespace,
-    at: Option<CheckpointId>,
+    namespace: CheckpointNamespace,
+    from_checkpoint: Option<CheckpointId>,
     supersteps: Vec<Vec<StateUpdate>>,
-    world: Option<Arc<dyn World>>,
+    environment: Option<Arc<dyn Environment>>,
     types: PhantomData<fn() -> (S, C)>,
 }
 
-impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
-    /// As if this node had just returned the update: its edges are followed.
+impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
+    /// Attributes the update to a node, as if the node had just returned it: its edges are followed.
     #[must_use]
     pub fn as_node(mut self, node: impl Into<AsNode>) -> Self {
         let node = node.into();
@@ -270,96 +296,99 @@ impl<S: State, C: Send + Sync + 'static> UpdateState<S, C> {
         self
     }
 
-    /// Of the graph inside that runs at this path; the graph is the one that runs there.
+    /// Updates the subgraph in this namespace. Create the builder from the threads of the compiled subgraph.
     #[must_use]
-    pub fn inside(mut self, namespace: &Namespace) -> Self {
+    pub fn namespace(mut self, namespace: &CheckpointNamespace) -> Self {
         self.namespace = namespace.clone();
         self
     }
 
-    /// At this checkpoint, on a new line of history.
+    /// Updates this checkpoint, on a new branch of the history (a fork).
     #[must_use]
-    pub fn at(mut self, checkpoint: CheckpointId) -> Self {
-        self.at = Some(checkpoint);
+    pub fn from_checkpoint(mut self, checkpoint: CheckpointId) -> Self {
+        self.from_checkpoint = Some(checkpoint);
         self
     }
 
-    /// Where the time and id of the checkpoint come from, for tests.
+    /// Sets the source of time and id of the checkpoint. Tests inject one.
     #[must_use]
-    pub fn world(mut self, world: Arc<dyn World>) -> Self {
-        self.world = Some(world);
+    pub fn environment(mut self, world: Arc<dyn Environment>) -> Self {
+        self.environment = Some(world);
         self
     }
 
     async fn apply(self) -> Result<CheckpointId> {
         let saver = self.saver.as_ref().ok_or_else(|| {
-            Error::new(Code::NoCheckpointer, "an update needs a store, and there is none")
-                .help("give one: `graph.checkpointer(..)`")
+            Error::new(ErrorCode::NoCheckpointer, "an update needs a store, and there is none")
+                .with_help("give one: `graph.checkpointer(..)`")
         })?;
         if self.supersteps.iter().all(Vec::is_empty) {
-            return Err(Error::new(Code::InputInvalid, "there is nothing to update").help("give at least one update"));
+            return Err(
+                Error::new(ErrorCode::InputInvalid, "there is nothing to update").with_help("give at least one update")
+            );
         }
-        let (clock, real) = real_world();
-        let world = self.world.as_ref().unwrap_or(real);
-        let run = RunId::from_bits(world.fresh());
-        let turn = self.graph.lanes.enter(&self.thread, &crate::control::Control::new(), WhenBusy::Reject).await?;
-        let held = Held::take(saver, &self.thread, run, false, &**clock).await?;
-        let at = self.at.map_or(At::Latest, At::Id);
+        let (clock, real) = system_environment();
+        let world = self.environment.as_ref().unwrap_or(real);
+        let run = RunId::from_bits(world.new_id());
+        let control = crate::run::control::RunControl::new();
+        let turn = self.graph.lanes.acquire(&self.thread, &control, MultitaskStrategy::Reject).await?;
+        let held = LeaseGuard::acquire(saver, &self.thread, run, false, &**clock).await?;
+        let at = self.from_checkpoint.map_or(CheckpointSelector::Latest, CheckpointSelector::Id);
         let loaded = saver.load(&self.thread, &self.namespace, at).await?;
-        let newest = match self.at {
-            Some(_) => saver.load(&self.thread, &self.namespace, At::Latest).await?,
+        let newest = match self.from_checkpoint {
+            Some(_) => saver.load(&self.thread, &self.namespace, CheckpointSelector::Latest).await?,
             None => None,
         };
-        if let (None, Some(id)) = (&loaded, self.at) {
-            return Err(no_checkpoint(&self.thread, id));
+        if let (None, Some(id)) = (&loaded, self.from_checkpoint) {
+            return Err(checkpoint_not_found(&self.thread, id));
         }
         if loaded.is_none() && !self.namespace.is_root() {
             return Err(no_thread(&self.thread, &self.namespace));
         }
-        let config = Config {
+        let config = MachineConfig {
             run,
             thread: Some(self.thread.clone()),
             namespace: self.namespace.clone(),
             lease: Some(held.lease.clone()),
-            limit: 1,
+            recursion_limit: 1,
             on_limit: OnLimit::Fail,
-            before: Breakpoints::None,
-            after: Breakpoints::None,
-            failures: self.graph.program.settings.failures,
+            interrupt_before: Breakpoints::None,
+            interrupt_after: Breakpoints::None,
+            branch_policy: self.graph.program.settings.branch_policy,
             strict_set_once: self.graph.program.settings.strict_set_once,
-            at_exit: false,
-            observe: false,
+            saves_at_exit: false,
+            emits_events: false,
             metadata: Arc::default(),
-            outer_task: loaded.as_ref().and_then(|loaded| loaded.checkpoint.outer_task),
-            world: world.clone(),
+            parent_task: loaded.as_ref().and_then(|loaded| loaded.checkpoint.parent_task),
+            environment: world.clone(),
         };
         let mut machine = Machine::new(self.graph.program.topology.clone(), config, loaded)?;
-        if self.at.is_some() && self.at != newest.map(|newest| newest.checkpoint.id) {
-            machine.branch();
+        if self.from_checkpoint.is_some() && self.from_checkpoint != newest.map(|newest| newest.checkpoint.id) {
+            machine.fork_on_next_update();
         }
         for mut updates in self.supersteps {
             let program = &self.graph.program;
             redact_updates(program, &mut updates);
-            machine.update(updates).map_err(|error| error.on_thread(Some(&self.thread)))?;
+            machine.update(updates).map_err(|error| error.with_thread(Some(&self.thread)))?;
         }
-        let checkpoint = save_all(&mut machine, saver).await?;
+        let checkpoint = commit_all(&mut machine, saver).await?;
         drop((held, turn));
         checkpoint.ok_or_else(|| Error::internal("an update made no checkpoint"))
     }
 }
 
-/// Saves what a machine asks to save, without running anything.
-async fn save_all(machine: &mut Machine, saver: &SharedCheckpointer) -> Result<Option<CheckpointId>> {
+/// Commits the commits of a machine, without running tasks.
+async fn commit_all(machine: &mut Machine, saver: &SharedCheckpointer) -> Result<Option<CheckpointId>> {
     let mut newest = None;
     for commit in machine.take_commits() {
         saver.commit(&commit).await?;
         newest = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id).or(newest);
-        machine.saved();
+        machine.commit_completed();
     }
     Ok(newest)
 }
 
-impl<S: State, C: Send + Sync + 'static> std::future::IntoFuture for UpdateState<S, C> {
+impl<S: GraphState, C: Send + Sync + 'static> std::future::IntoFuture for UpdateStateBuilder<S, C> {
     type Output = Result<CheckpointId>;
     type IntoFuture = superstep_core::port::BoxFuture<'static, Result<CheckpointId>>;
 

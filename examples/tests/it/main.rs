@@ -1,15 +1,15 @@
-//! Every program runs, offline, and prints what it printed when it was written.
+//! Snapshot tests of the example programs: each runs offline and prints the recorded output.
 
 use std::process::Command;
 
-/// What a program prints.
+/// Returns the output of a program.
 fn printed(program: &str) -> String {
     let ran = Command::new(program).output().expect("the program starts");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).expect("it prints text")
 }
 
-/// A test for each program.
+/// Declares a test for each program.
 macro_rules! programs {
     ($($test:ident $program:literal)*) => {
         const PROGRAMS: &[&str] = &[$($program),*];
@@ -41,7 +41,7 @@ programs! {
     team "12_team"
 }
 
-/// R-NFR-15: each program is tested, is numbered from easy to hard, says what it shows, and is under 60 lines.
+/// R-NFR-15: each program is tested, is numbered from easy to hard, has a description, and is under 60 lines.
 #[test]
 fn each_program_is_short_and_tested() {
     let folder = std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap().map(|entry| entry.unwrap().path());

@@ -175,6 +175,7 @@ mod tests {
     #[test]
     fn unknown_ids_and_ranges_are_refused() {
         check_problem("//! x\n/// see R-GRA-9\nfn a() {}", "crates/a/src/lib.rs:2: the specification has no R-GRA-9");
+        check_problem("//! x\n/// R-GRA-1a\nfn a() {}", "crates/a/src/lib.rs:2: the specification has no R-GRA-1a");
         check_problem(
             "/// R-GRA-1..3\n#[test]\nfn a() { assert!(true); }",
             "crates/a/src/lib.rs:3: test `a` names a range of ids; name each id",

@@ -6,16 +6,24 @@ use std::fmt;
 
 use crate::workspace::File;
 
-/// The id of a requirement, e.g. `R-GRA-7`.
+/// The id of a requirement, e.g. `R-GRA-7`, or of one part of a requirement that was split, e.g. `R-CLI-4a`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Id {
     family: String,
     number: u32,
+    part: String,
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "R-{}-{}", self.family, self.number)
+        write!(out, "R-{}-{}{}", self.family, self.number, self.part)
+    }
+}
+
+impl Id {
+    /// Whether both are parts of one requirement.
+    fn same_number(&self, other: &Self) -> bool {
+        self.family == other.family && self.number == other.number
     }
 }
 
@@ -44,15 +52,17 @@ fn id_at(text: &str) -> Option<Found<'_>> {
     let (family, tail) = tail.split_at_checked(3)?;
     let digits = tail.strip_prefix('-')?;
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    let (number, rest) = digits.split_at(end);
+    let (number, tail) = digits.split_at(end);
+    let (part, rest) = tail.split_at(tail.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(tail.len()));
     let is_family = family.bytes().all(|byte| byte.is_ascii_uppercase());
-    is_family.then_some(Found { id: Id { family: family.into(), number: number.parse().ok()? }, rest })
+    let id = Id { family: family.into(), number: number.parse().ok()?, part: part.into() };
+    is_family.then_some(Found { id, rest })
 }
 
 /// The ids the chapters define, families in the order of the chapters, numbers rising.
 ///
 /// # Errors
-/// When an id is defined twice or there is none at all.
+/// When an id is defined twice, as a whole and in parts, or there is none at all.
 pub(super) fn known(files: &[File]) -> Result<Vec<Id>, String> {
     let chapters = files.iter().filter(|file| is_chapter(&file.path));
     let ids: Vec<Id> = chapters.flat_map(|file| file.text.lines().filter_map(defined)).collect();
@@ -60,15 +70,18 @@ pub(super) fn known(files: &[File]) -> Result<Vec<Id>, String> {
     families.dedup();
     let rank = |id: &Id| families.iter().position(|family| *family == id.family);
     let mut sorted = ids.clone();
-    sorted.sort_by_key(|id| (rank(id), id.number));
+    sorted.sort_by_key(|id| (rank(id), id.number, id.part.clone()));
     if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(format!("{} is defined twice in docs/spec", twice[0]));
+        return Err(format!("{} is defined twice in spec", twice[0]));
     }
-    if sorted.is_empty() { Err("docs/spec defines no id".into()) } else { Ok(sorted) }
+    if let Some(split) = sorted.windows(2).find(|pair| pair[0].part.is_empty() && pair[0].same_number(&pair[1])) {
+        return Err(format!("{} is defined as a whole and in parts in spec", split[0]));
+    }
+    if sorted.is_empty() { Err("spec defines no id".into()) } else { Ok(sorted) }
 }
 
 fn is_chapter(path: &str) -> bool {
-    path.strip_prefix("docs/spec/")
+    path.strip_prefix("spec/")
         .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_digit()) && name.ends_with(".md"))
 }
 
@@ -82,12 +95,12 @@ fn defined(line: &str) -> Option<Id> {
     id_at(text).filter(|found| found.rest.starts_with(closing)).map(|found| found.id)
 }
 
-/// The ids that `docs/spec/required.txt` asks for.
+/// The ids that `spec/required.txt` asks for.
 ///
 /// # Errors
 /// When a line is not an id or a range of ids, or names one the specification lacks.
 pub(super) fn required(files: &[File], known: &[Id]) -> Result<Vec<Id>, String> {
-    let Some(file) = files.iter().find(|file| file.path == "docs/spec/required.txt") else { return Ok(Vec::new()) };
+    let Some(file) = files.iter().find(|file| file.path == "spec/required.txt") else { return Ok(Vec::new()) };
     let mut required = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
         let line = line.trim();
@@ -104,12 +117,14 @@ pub(super) fn required(files: &[File], known: &[Id]) -> Result<Vec<Id>, String> 
     Ok(required)
 }
 
-/// `R-GRA-7` or `R-GRA-1..55`, both ends included.
+/// `R-GRA-7`, `R-CLI-4a` or `R-GRA-1..55`, both ends included. A range holds whole requirements only, so that a part
+/// is required where it is named and nowhere else.
 fn range(line: &str) -> Option<Vec<Id>> {
     let first = id_at(line)?;
     let last = match first.rest {
-        "" => first.id.number,
-        rest => rest.strip_prefix("..")?.parse().ok()?,
+        "" => return Some(vec![first.id]),
+        rest if first.id.part.is_empty() => rest.strip_prefix("..")?.parse().ok()?,
+        _ => return None,
     };
     let numbers = first.id.number..=last;
     (!numbers.is_empty()).then(|| numbers.map(|number| Id { number, ..first.id.clone() }).collect())
@@ -132,27 +147,51 @@ mod tests {
         check("17. no route — R-FAM-83", None);
         check("| `R-SRV` `R-CLI` | families |", None);
         check("- **R-GRA-1…5** a range", None);
+        check("- **R-CLI-4b** one part", Some("R-CLI-4b"));
     }
 
     #[test]
     fn an_id_defined_twice_is_refused() {
-        let file = File::fake("docs/spec/01-state.md", "- **R-GRA-1** a\n- **R-GRA-1** b\n");
-        assert_eq!(known(&[file]).unwrap_err(), "R-GRA-1 is defined twice in docs/spec");
+        let file = File::fake("spec/01-state.md", "- **R-GRA-1** a\n- **R-GRA-1** b\n");
+        assert_eq!(known(&[file]).unwrap_err(), "R-GRA-1 is defined twice in spec");
+    }
+
+    #[test]
+    fn a_requirement_is_defined_as_a_whole_or_in_parts() {
+        let read = |text: &str| known(&[File::fake("spec/08-cli.md", text)]);
+        let parts = read("- **R-CLI-5** five\n- **R-CLI-4b** b\n- **R-CLI-4a** a\n").unwrap();
+        assert_eq!(spoken(&parts), ["R-CLI-4a", "R-CLI-4b", "R-CLI-5"]);
+        let problem = "R-CLI-4 is defined as a whole and in parts in spec";
+        assert_eq!(read("- **R-CLI-4a** a\n- **R-CLI-4** four\n").unwrap_err(), problem);
+        assert!(read("- **R-CLI-4a** a\n- **R-CLI-4a** b\n").unwrap_err().contains("R-CLI-4a is defined twice"));
+    }
+
+    #[test]
+    fn a_part_is_required_by_its_own_name_only() {
+        let known = ids_in("R-CLI-3 R-CLI-4a R-CLI-4b R-CLI-5").into_iter().map(|found| found.id).collect::<Vec<_>>();
+        let read = |text: &str| required(&[File::fake("spec/required.txt", text)], &known);
+        assert_eq!(spoken(&read("R-CLI-3\nR-CLI-4a\n").unwrap()), ["R-CLI-3", "R-CLI-4a"]);
+        assert!(read("R-CLI-3..5").unwrap_err().contains("no R-CLI-4"));
+        assert!(read("R-CLI-4").unwrap_err().contains("no R-CLI-4"));
+        assert!(read("R-CLI-4c").unwrap_err().contains("no R-CLI-4c"));
+        assert!(read("R-CLI-4a..5").unwrap_err().contains("not an id or a range"));
     }
 
     #[test]
     fn ids_are_found_where_they_stand_alone() {
-        let ids: Vec<Id> =
-            ids_in("R-GRA-7, (R-FWK-30) and XR-GRA-8, R-gra-9, R-GRA-").into_iter().map(|found| found.id).collect();
-        assert_eq!(spoken(&ids), ["R-GRA-7", "R-FWK-30"]);
+        let ids: Vec<Id> = ids_in("R-GRA-7, (R-FWK-30), R-CLI-4a: and XR-GRA-8, R-gra-9, R-GRA-")
+            .into_iter()
+            .map(|found| found.id)
+            .collect();
+        assert_eq!(spoken(&ids), ["R-GRA-7", "R-FWK-30", "R-CLI-4a"]);
     }
 
     #[test]
     fn required_ids_may_be_ranges_and_must_exist() {
         let known = range("R-GRA-1..3").unwrap();
-        let read = |text: &str| required(&[File::fake("docs/spec/required.txt", text)], &known);
+        let read = |text: &str| required(&[File::fake("spec/required.txt", text)], &known);
         assert_eq!(spoken(&read("# note\nR-GRA-2..3\n").unwrap()), ["R-GRA-2", "R-GRA-3"]);
-        assert_eq!(read("\nR-GRA-2..9\n").unwrap_err(), "docs/spec/required.txt:2: the specification has no R-GRA-4");
+        assert_eq!(read("\nR-GRA-2..9\n").unwrap_err(), "spec/required.txt:2: the specification has no R-GRA-4");
         assert!(read("GRA-2").unwrap_err().contains("not an id"));
     }
 }

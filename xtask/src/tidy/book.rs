@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::workspace::File;
 
-const CHAPTER: &str = "docs/spec/02-framework.md";
+const CHAPTER: &str = "spec/02-framework.md";
 const SUMMARY: &str = "book/src/SUMMARY.md";
 const INDEX: &str = "book/src/errors.md";
 
@@ -77,6 +77,6 @@ mod tests {
         let mut files = files("## What happened\n## Why\n## What to do\n", "(errors/SS-001.md) (errors/SS-099.md)");
         files.push(File::fake("book/src/errors/SS-099.md", "## What happened\n## Why\n"));
         assert_eq!(error_pages(&files), ["book/src/errors/SS-099.md lacks `## What to do`"]);
-        assert_eq!(error_pages(&[]), ["docs/spec/02-framework.md lists no error code"]);
+        assert_eq!(error_pages(&[]), ["spec/02-framework.md lists no error code"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the assistant runs with: one folder, laid out as the sample is, and whatever lies elsewhere.
+//! Settings of the assistant: one folder in the layout of the sample, and overrides for single paths.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use superstep::core::port::Clock;
 use superstep::settings::Secret;
-use superstep::tool::SharedTool;
+use superstep::tools::SharedTool;
 use superstep::{Result, SystemClock};
-use superstep_server::Limit;
+use superstep_server::RateLimit;
 
-use crate::desk::{Limits, WithoutModel};
+use crate::context::{ModelUnavailablePolicy, TurnLimits};
 use crate::tools::query::bigquery::BigQuery;
-use crate::tools::{ServerSettings, WebSettings, connect_servers, joined};
+use crate::tools::{McpServerSettings, WebSettings, connect_servers, with_external_tools};
 
-/// The day on which the questions of the sample are asked.
+/// Date on which the questions of the sample are asked.
 const SAMPLE_DAY: &str = "2026-11-02";
 
-/// What somebody may ask about the sample.
+/// Example questions about the sample.
 const SAMPLE_QUESTIONS: [&str; 7] = [
     "How many orders shipped late in October?",
     "What are our top 5 products by revenue?",
@@ -28,47 +28,48 @@ const SAMPLE_QUESTIONS: [&str; 7] = [
     "What did we talk about first?",
 ];
 
-/// What the assistant runs with.
+/// Settings of the assistant.
 #[derive(Clone)]
 pub struct Settings {
-    /// A folder with `policy.toml`, `profiles.json`, `synonyms.txt`, `shop` and `handbook`, unless they are elsewhere.
+    /// Folder with `policy.toml`, `profiles.json`, `synonyms.txt`, `shop` and `handbook`; each has an override
+    /// below.
     pub folder: PathBuf,
-    /// The policy.
+    /// Path of the policy. Default: `policy.toml` in the folder.
     pub policy: Option<PathBuf>,
-    /// The users.
+    /// Path of the users. Default: `profiles.json` in the folder.
     pub profiles: Option<PathBuf>,
-    /// Words that people use for tables, columns and values.
+    /// Path of the synonyms for tables, columns and values. Default: `synonyms.txt` in the folder.
     pub synonyms: Option<PathBuf>,
-    /// The data: a SQLite file, or a folder of tables.
+    /// Path of the data: a SQLite file or a folder of tables. Default: `shop` in the folder.
     pub data: Option<PathBuf>,
-    /// The documents that are searched and read.
-    pub handbook: Option<PathBuf>,
-    /// BigQuery, which is then asked in place of the data.
+    /// Folder of the documents that are searched and read. Default: `handbook` in the folder.
+    pub documents: Option<PathBuf>,
+    /// BigQuery client, which replaces the data as the default target of queries.
     pub bigquery: Option<Arc<BigQuery>>,
-    /// The web; not used unless given.
+    /// Web tools. Default: none.
     pub web: Option<WebSettings>,
-    /// Tools of others, such as [`Settings::connect`] adds.
+    /// External tools, for example those that [`Settings::connect`] adds.
     pub more_tools: Vec<SharedTool>,
-    /// How many turns an address may begin.
-    pub limit: Limit,
-    /// How much a turn may do.
-    pub limits: Limits,
-    /// What becomes of a turn whose model cannot be reached.
-    pub without_model: WithoutModel,
-    /// Whether facts about users are kept, where they do not say so themselves.
+    /// Rate limit of turns per client address.
+    pub limit: RateLimit,
+    /// Limits of a turn.
+    pub limits: TurnLimits,
+    /// Reaction to a model that cannot be reached.
+    pub without_model: ModelUnavailablePolicy,
+    /// True if facts about users are saved; a user's own preference takes precedence.
     pub keeps_facts: bool,
-    /// The day on which questions are asked, `YYYY-MM-DD`; today unless given.
+    /// Date on which questions are asked, `YYYY-MM-DD`. Default: the current date.
     pub today: Option<String>,
-    /// What tools read the time from.
+    /// Clock of the tools.
     pub clock: Arc<dyn Clock>,
-    /// Questions that a page proposes.
+    /// Example questions shown on the page.
     pub examples: Vec<String>,
-    /// The folder is of the sample, which is written there when somebody first asks, unless it is there.
+    /// True if the folder belongs to the sample, which is unpacked there on first use; existing files stay.
     pub is_sample: bool,
 }
 
 impl Settings {
-    /// Everything out of one folder.
+    /// Creates settings whose paths all lie in one folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -76,13 +77,13 @@ impl Settings {
             profiles: None,
             synonyms: None,
             data: None,
-            handbook: None,
+            documents: None,
             bigquery: None,
             web: None,
             more_tools: Vec::new(),
-            limit: Limit { most: 240, within: Duration::from_secs(3600), at_once: 4 },
-            limits: Limits::default(),
-            without_model: WithoutModel::default(),
+            limit: RateLimit { max_requests: 240, window: Duration::from_secs(3600), max_concurrent: 4 },
+            limits: TurnLimits::default(),
+            without_model: ModelUnavailablePolicy::default(),
             keeps_facts: false,
             today: None,
             clock: Arc::new(SystemClock),
@@ -91,7 +92,7 @@ impl Settings {
         }
     }
 
-    /// The sample in a folder, on the day that its questions are about.
+    /// Creates settings for the sample in a folder, on the date that its questions refer to.
     pub fn sample(folder: impl Into<PathBuf>) -> Self {
         let examples = SAMPLE_QUESTIONS.map(str::to_owned).to_vec();
         let today = Some(SAMPLE_DAY.to_owned());
@@ -101,35 +102,40 @@ impl Settings {
     /// Connects to MCP servers, with a token for those that need one, and adds their tools.
     ///
     /// # Errors
-    /// When a server cannot be reached, its tools are not those that were approved, or two have the same name.
-    pub async fn connect(mut self, servers: &[ServerSettings], token: impl Fn(&str) -> Option<Secret>) -> Result<Self> {
-        self.more_tools = joined(self.more_tools, connect_servers(servers, token).await?)?;
+    /// Returns an error if a server cannot be reached, if its tools differ from the approved ones, or if two tools
+    /// have the same name.
+    pub async fn connect(
+        mut self,
+        servers: &[McpServerSettings],
+        token: impl Fn(&str) -> Option<Secret>,
+    ) -> Result<Self> {
+        self.more_tools = with_external_tools(self.more_tools, connect_servers(servers, token).await?)?;
         Ok(self)
     }
 
     pub(super) fn policy(&self) -> PathBuf {
-        self.place(self.policy.as_deref(), "policy.toml")
+        self.path_or_default(self.policy.as_deref(), "policy.toml")
     }
 
     pub(super) fn profiles(&self) -> PathBuf {
-        self.place(self.profiles.as_deref(), "profiles.json")
+        self.path_or_default(self.profiles.as_deref(), "profiles.json")
     }
 
     pub(super) fn synonyms(&self) -> PathBuf {
-        self.place(self.synonyms.as_deref(), "synonyms.txt")
+        self.path_or_default(self.synonyms.as_deref(), "synonyms.txt")
     }
 
     pub(super) fn data(&self) -> PathBuf {
-        self.place(self.data.as_deref(), "shop")
+        self.path_or_default(self.data.as_deref(), "shop")
     }
 
-    /// One that somebody names must be there; the one of the folder need not.
+    /// Returns the folder of the documents. A configured folder must exist; the default folder is optional.
     pub(super) fn handbook(&self) -> Option<PathBuf> {
         let usual = || Some(self.folder.join("handbook")).filter(|folder| folder.is_dir());
-        self.handbook.clone().or_else(usual)
+        self.documents.clone().or_else(usual)
     }
 
-    fn place(&self, given: Option<&Path>, usual: &str) -> PathBuf {
+    fn path_or_default(&self, given: Option<&Path>, usual: &str) -> PathBuf {
         given.map_or_else(|| self.folder.join(usual), Path::to_path_buf)
     }
 }

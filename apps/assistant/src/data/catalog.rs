@@ -1,7 +1,7 @@
-//! What is known of the tables: names, kinds, what people wrote about them, and values that occur.
+//! Metadata of the tables: names, column types, comments of the schema, and values that occur.
 //!
-//! Reading them has an end. A view may be broken or take for ever, and is no reason not to start: what it does not show in
-//! time is as it was declared, and one without columns is left out.
+//! Reading has a deadline. A broken or slow view must not prevent the start: if sampling it takes too long, its
+//! columns keep their declared types; a view without columns is left out.
 
 use std::time::{Duration, Instant};
 
@@ -11,40 +11,40 @@ use serde::{Deserialize, Serialize};
 
 use super::{comments, value};
 
-/// The most rows that are looked at for values.
+/// Maximum number of rows that are read per column to collect values.
 const LOOKED_AT: u64 = 100_000;
-/// The most different values of a column that are kept.
+/// Maximum number of distinct values that are stored per column.
 const FEW: usize = 500;
-/// The longest value that is kept.
+/// Maximum length of a stored value in bytes.
 const LONG: usize = 80;
-/// How many values serve as samples.
+/// Number of sample values per column.
 const SAMPLES: usize = 5;
-/// How many rows of a view are looked at for the kinds of its columns.
+/// Maximum number of rows of a view that are read to infer the types of its columns.
 const GLANCED_AT: usize = 100;
-/// How long all tables may take.
+/// Time limit for reading all tables.
 const TIME: Duration = Duration::from_secs(120);
-/// How long a view may take, and how long all of them.
+/// Time limits for sampling one view and all views.
 const VIEW_TIME: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(5)];
-/// After how many steps of SQLite's machine the clock is looked at.
+/// Number of steps of SQLite's virtual machine between two checks of the deadline.
 const STEPS: i32 = 1_000;
 
-/// A value as text, and whether it was one.
-type Seen = (bool, String);
+/// A value as text, and true if its SQL type was text.
+type SampledValue = (bool, String);
 
-/// What could not be read: a table, or the list of them.
+/// A table, or the list of tables, that could not be read.
 #[derive(Debug)]
-pub(super) struct Unread {
+pub(super) struct CatalogError {
     table: Option<String>,
     cause: rusqlite::Error,
 }
 
-impl From<rusqlite::Error> for Unread {
+impl From<rusqlite::Error> for CatalogError {
     fn from(cause: rusqlite::Error) -> Self {
         Self { table: None, cause }
     }
 }
 
-impl std::fmt::Display for Unread {
+impl std::fmt::Display for CatalogError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(table) = &self.table {
             write!(f, "table `{table}`: ")?;
@@ -56,79 +56,80 @@ impl std::fmt::Display for Unread {
     }
 }
 
-impl std::error::Error for Unread {
+impl std::error::Error for CatalogError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.cause)
     }
 }
 
-/// The tables there are.
+/// All tables of a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalog {
-    /// The tables, by name.
+    /// Tables, sorted by name.
     pub tables: Vec<Table>,
 }
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
-    /// What it is called in a query.
+    /// Name in a query.
     pub name: String,
-    /// What somebody wrote about it.
+    /// Comment of the schema.
     pub about: String,
-    /// How many rows it has; zero for a view, which is not counted.
+    /// Number of rows; 0 for a view, whose rows are not counted.
     pub rows: u64,
-    /// It is a view: made of other tables. Who may see which of them is not known here, so nothing that they hold is kept.
+    /// True for a view. The permissions for the tables behind a view are not known here, so none of their values
+    /// are stored.
     #[serde(default)]
     pub is_view: bool,
-    /// The columns, in their order.
+    /// Columns in declaration order.
     pub columns: Vec<Column>,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// What it is called in a query.
+    /// Name in a query.
     pub name: String,
-    /// What it holds.
-    pub kind: Kind,
-    /// What somebody wrote about it.
+    /// Type of the values.
+    pub kind: ColumnType,
+    /// Comment of the schema.
     pub about: String,
-    /// A few values that occur, as text.
+    /// Sample values, as text.
     pub samples: Vec<String>,
-    /// All values that occur, ascending, where they are few; empty where they are many.
+    /// All distinct values in ascending order; empty if there are too many.
     pub distinct: Vec<String>,
-    /// It belongs to what names a row.
+    /// True if the column is part of the primary key.
     pub is_key: bool,
-    /// The table and the column whose values it holds.
+    /// Referenced table and column of a foreign key.
     pub references: Option<(String, String)>,
 }
 
-/// What a column holds.
+/// Type of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ColumnType {
     /// Whole numbers.
     Integer,
-    /// Numbers with a fixed count of decimals, such as money.
+    /// Numbers with a fixed number of decimals, such as money.
     Decimal,
-    /// Other numbers.
+    /// Floating-point numbers.
     Real,
     /// Text.
     Text,
-    /// Days, as `2026-10-03`.
+    /// Dates, as `2026-10-03`.
     Date,
     /// Points in time, as `2026-10-03T14:05:00Z`.
     Time,
-    /// Yes as 1 and no as 0.
+    /// Booleans, stored as 1 and 0.
     Boolean,
-    /// Anything else.
+    /// All other types.
     Other,
 }
 
-impl Kind {
-    /// Its name: `integer`, `decimal`, `real`, `text`, `date`, `time`, `boolean`, `other`.
+impl ColumnType {
+    /// Returns the name: `integer`, `decimal`, `real`, `text`, `date`, `time`, `boolean` or `other`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -145,24 +146,25 @@ impl Kind {
 }
 
 impl Catalog {
-    /// The table of this name, in any case.
+    /// Finds a table by name, ignoring case.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
     }
 
-    /// Looks at the tables. What is written above a table is not kept in it, and comes from the text of the schema.
+    /// Reads the metadata of all tables. SQLite does not store comments above a table, so they come from the text
+    /// of the schema.
     ///
     /// # Errors
-    /// Names the table that cannot be read.
-    pub(super) fn of(connection: &mut Connection, schema: &str) -> Result<Self, Unread> {
+    /// Returns an error that names the table that cannot be read.
+    pub(super) fn from_connection(connection: &mut Connection, schema: &str) -> Result<Self, CatalogError> {
         let found = listed(connection)?;
         let (views, own): (Vec<_>, Vec<_>) = found.iter().partition(|(.., is_view)| *is_view);
         let mut tables = Vec::new();
         until(connection, Some(Instant::now() + TIME))?;
         for (name, sql, _) in own {
             let table = Table::of(connection, name, sql, schema);
-            tables.push(table.map_err(|cause| Unread { table: Some(name.clone()), cause })?);
+            tables.push(table.map_err(|cause| CatalogError { table: Some(name.clone()), cause })?);
         }
         let [each, all] = VIEW_TIME;
         let last = Instant::now() + all;
@@ -179,7 +181,7 @@ impl Catalog {
     }
 }
 
-/// The tables and views there are: name, how it was made, whether it is a view.
+/// Lists tables and views: name, SQL of the declaration, true for a view.
 fn listed(connection: &Connection) -> Result<Vec<(String, String, bool)>> {
     let list = "SELECT name, coalesce(sql, ''), type = 'view' FROM sqlite_schema
         WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
@@ -187,13 +189,13 @@ fn listed(connection: &Connection) -> Result<Vec<(String, String, bool)>> {
     statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
 }
 
-/// Ends what is still read then; nothing does where no time is given.
+/// Aborts queries on the connection at the deadline; without a deadline they are not limited.
 fn until(connection: &mut Connection, deadline: Option<Instant>) -> Result<()> {
     connection.progress_handler(STEPS, deadline.map(|deadline| move || Instant::now() >= deadline))
 }
 
 impl Table {
-    /// The column of this name, in any case.
+    /// Finds a column by name, ignoring case.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
@@ -205,29 +207,35 @@ impl Table {
         let rows = rows.unsigned_abs();
         let mut columns = columns(connection, name, sql)?;
         for column in &mut columns {
-            look(connection, name, rows, column)?;
+            sample_column(connection, name, rows, column)?;
         }
-        Ok(Self { name: name.to_owned(), about: comments::of_table(schema, name), rows, is_view: false, columns })
+        Ok(Self { name: name.to_owned(), about: comments::table_comment(schema, name), rows, is_view: false, columns })
     }
 
-    /// A view, with nothing of what the tables below it hold: its rows are not counted, and no value is kept.
+    /// Reads a view without data of its base tables: rows are not counted, and no value is stored.
     fn of_view(connection: &Connection, name: &str, sql: &str, schema: &str) -> Result<Self> {
         let mut columns = columns(connection, name, sql)?;
-        match glance(connection, name, columns.len()) {
+        match sample_view(connection, name, columns.len()) {
             Ok(values) => columns.iter_mut().zip(&values).for_each(|(it, values)| it.kind = seen_kind(it, values)),
             Err(cause) => tracing::warn!(view = %name, "the columns of a view are taken as declared: {cause}"),
         }
-        Ok(Self { name: name.to_owned(), about: comments::of_table(schema, name), rows: 0, is_view: true, columns })
+        Ok(Self {
+            name: name.to_owned(),
+            about: comments::table_comment(schema, name),
+            rows: 0,
+            is_view: true,
+            columns,
+        })
     }
 
-    /// How many rows it has, where that may be told to everybody who may see it.
+    /// Returns the number of rows if every user who may see the table may know that number.
     #[must_use]
-    pub fn told_rows(&self) -> Option<u64> {
+    pub fn visible_row_count(&self) -> Option<u64> {
         Some(self.rows).filter(|_| !self.is_view)
     }
 }
 
-/// The columns as they were declared, with what is written beside them.
+/// Reads the declared columns with their comments.
 fn columns(connection: &Connection, table: &str, sql: &str) -> Result<Vec<Column>> {
     let mut statement = connection.prepare("SELECT name, type, pk > 0 FROM pragma_table_info(?1)")?;
     let columns = statement.query_map([table], |row| {
@@ -253,32 +261,32 @@ fn columns(connection: &Connection, table: &str, sql: &str) -> Result<Vec<Column
         }
     }
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let notes = comments::of_columns(sql, &names);
+    let notes = comments::column_comments(sql, &names);
     columns.iter_mut().zip(notes).for_each(|(column, about)| column.about = about);
     Ok(columns)
 }
 
-fn declared_kind(declared: &str) -> Kind {
-    const KINDS: [(&str, Kind); 12] = [
-        ("BOOL", Kind::Boolean),
-        ("INT", Kind::Integer),
-        ("DEC", Kind::Decimal),
-        ("NUM", Kind::Decimal),
-        ("MONEY", Kind::Decimal),
-        ("REAL", Kind::Real),
-        ("FLOA", Kind::Real),
-        ("DOUB", Kind::Real),
-        ("TIME", Kind::Time),
-        ("DATE", Kind::Date),
-        ("CHAR", Kind::Text),
-        ("TEXT", Kind::Text),
+fn declared_kind(declared: &str) -> ColumnType {
+    const KINDS: [(&str, ColumnType); 12] = [
+        ("BOOL", ColumnType::Boolean),
+        ("INT", ColumnType::Integer),
+        ("DEC", ColumnType::Decimal),
+        ("NUM", ColumnType::Decimal),
+        ("MONEY", ColumnType::Decimal),
+        ("REAL", ColumnType::Real),
+        ("FLOA", ColumnType::Real),
+        ("DOUB", ColumnType::Real),
+        ("TIME", ColumnType::Time),
+        ("DATE", ColumnType::Date),
+        ("CHAR", ColumnType::Text),
+        ("TEXT", ColumnType::Text),
     ];
     let declared = declared.to_uppercase();
-    KINDS.into_iter().find(|(part, _)| declared.contains(part)).map_or(Kind::Other, |(_, kind)| kind)
+    KINDS.into_iter().find(|(part, _)| declared.contains(part)).map_or(ColumnType::Other, |(_, kind)| kind)
 }
 
-/// Looks at the values of a column, which may say more than its declaration.
-fn look(connection: &Connection, table: &str, rows: u64, column: &mut Column) -> Result<()> {
+/// Reads the values of a column, which may give a more specific type than the declaration.
+fn sample_column(connection: &Connection, table: &str, rows: u64, column: &mut Column) -> Result<()> {
     let (table, name) = (quoted(table), quoted(&column.name));
     let values = format!(
         "SELECT DISTINCT {name} FROM (SELECT {name} FROM {table} LIMIT {LOOKED_AT}) WHERE {name} IS NOT NULL LIMIT {}",
@@ -300,8 +308,8 @@ fn look(connection: &Connection, table: &str, rows: u64, column: &mut Column) ->
     Ok(())
 }
 
-/// Some values of each column of a view, for their kinds.
-fn glance(connection: &Connection, view: &str, columns: usize) -> Result<Vec<Vec<Seen>>> {
+/// Samples values of each column of a view to infer their types.
+fn sample_view(connection: &Connection, view: &str, columns: usize) -> Result<Vec<Vec<SampledValue>>> {
     let mut statement = connection.prepare(&format!("SELECT * FROM {} LIMIT {GLANCED_AT}", quoted(view)))?;
     let mut found = statement.query([])?;
     let mut values = vec![Vec::new(); columns];
@@ -314,19 +322,19 @@ fn glance(connection: &Connection, view: &str, columns: usize) -> Result<Vec<Vec
     Ok(values)
 }
 
-fn seen(value: ValueRef<'_>) -> Seen {
+fn seen(value: ValueRef<'_>) -> SampledValue {
     (matches!(value, ValueRef::Text(_)), value::text(value))
 }
 
-/// Days and points in time are declared as text where a database has no word for them.
-fn seen_kind(column: &Column, values: &[Seen]) -> Kind {
+/// Infers the type from values: SQLite has no types for dates and points in time, so they are declared as text.
+fn seen_kind(column: &Column, values: &[SampledValue]) -> ColumnType {
     let all = |holds: fn(&str) -> bool| !values.is_empty() && values.iter().all(|(_, text)| holds(text));
     let is_question = ["is_", "has_", "can_"].iter().any(|start| column.name.to_lowercase().starts_with(start));
     match column.kind {
-        Kind::Text | Kind::Other if all(is_date) => Kind::Date,
-        Kind::Text | Kind::Other if all(is_time) => Kind::Time,
-        Kind::Other if values.iter().any(|(is_text, _)| *is_text) => Kind::Text,
-        Kind::Integer if is_question && all(|text| matches!(text, "0" | "1")) => Kind::Boolean,
+        ColumnType::Text | ColumnType::Other if all(is_date) => ColumnType::Date,
+        ColumnType::Text | ColumnType::Other if all(is_time) => ColumnType::Time,
+        ColumnType::Other if values.iter().any(|(is_text, _)| *is_text) => ColumnType::Text,
+        ColumnType::Integer if is_question && all(|text| matches!(text, "0" | "1")) => ColumnType::Boolean,
         kind => kind,
     }
 }
@@ -342,7 +350,7 @@ fn is_time(text: &str) -> bool {
         && text.get(11..16).is_some_and(|time| time.as_bytes()[2] == b':')
 }
 
-/// A name inside of a query.
+/// Quotes a name for a query.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

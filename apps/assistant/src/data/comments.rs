@@ -1,16 +1,17 @@
-//! What people wrote about tables and columns: the `--` comments of a schema.
+//! Comments about tables and columns: parses the `--` comments of a schema.
 
-/// What stands beside each column of a `CREATE TABLE`, and on the lines below it that have nothing but a comment.
-pub(super) fn of_columns(sql: &str, columns: &[&str]) -> Vec<String> {
+/// Returns the comment of each column of a `CREATE TABLE`: the text behind the column and on the comment-only lines
+/// below.
+pub(super) fn column_comments(sql: &str, columns: &[&str]) -> Vec<String> {
     let mut notes = vec![Vec::new(); columns.len()];
     let mut current = None;
     let mut depth = 0_i32;
     for line in sql.lines() {
-        let (code, comment) = parted(line);
+        let (code, comment) = split_comment(line);
         if depth == 1 {
             let first = first_name(code);
             let found = first.and_then(|first| columns.iter().position(|column| column.eq_ignore_ascii_case(first)));
-            // A line of code that is no column is a rule for the whole table.
+            // A line of code that declares no column is a table constraint.
             current = if found.is_some() || !code.trim().is_empty() { found } else { current };
         }
         depth += balance(code);
@@ -21,11 +22,11 @@ pub(super) fn of_columns(sql: &str, columns: &[&str]) -> Vec<String> {
     notes.into_iter().map(|lines| lines.join(" ")).collect()
 }
 
-/// The comment lines right above the `CREATE TABLE` of this name.
-pub(super) fn of_table(schema: &str, table: &str) -> String {
+/// Returns the comment lines directly above the `CREATE TABLE` of this table.
+pub(super) fn table_comment(schema: &str, table: &str) -> String {
     let mut above: Vec<&str> = Vec::new();
     for line in schema.lines() {
-        let (code, comment) = parted(line);
+        let (code, comment) = split_comment(line);
         if code.trim().is_empty() {
             match comment {
                 Some(comment) => above.push(comment),
@@ -41,7 +42,7 @@ pub(super) fn of_table(schema: &str, table: &str) -> String {
     String::new()
 }
 
-/// The name of the table that a line begins to create.
+/// Returns the name of the table if the line starts a `CREATE TABLE`.
 fn created(code: &str) -> Option<&str> {
     let mut words = code.split_whitespace();
     let is_create = words.next()?.eq_ignore_ascii_case("create");
@@ -51,8 +52,8 @@ fn created(code: &str) -> Option<&str> {
     is_create.then(|| word.trim_matches(['"', '`', '[', ']']))
 }
 
-/// The code of a line and its comment.
-fn parted(line: &str) -> (&str, Option<&str>) {
+/// Splits a line into code and comment.
+fn split_comment(line: &str) -> (&str, Option<&str>) {
     let mut quote = None;
     for (at, letter) in line.char_indices() {
         match quote {
@@ -75,7 +76,7 @@ fn first_name(code: &str) -> Option<&str> {
     (end > 0).then(|| &code[..end])
 }
 
-/// How many brackets a line opens more than it closes.
+/// Returns the number of opening minus closing brackets of a line.
 fn balance(code: &str) -> i32 {
     code.chars().map(|letter| i32::from(letter == '(') - i32::from(letter == ')')).sum()
 }
@@ -92,13 +93,13 @@ mod tests {
         PRIMARY KEY (id)  -- a rule
       );\nCREATE TABLE plain (id INTEGER -- only\n);";
 
-    /// R-PLN-53: comments say what tables and columns mean, where they stand beside or right above them.
+    /// R-PLN-53: comments beside or directly above tables and columns describe them.
     #[test]
     fn comments_belong_to_what_they_stand_at() {
         let start = SCHEMA.find("CREATE").unwrap();
-        let notes = of_columns(&SCHEMA[start..], &["id", "status", "due_at"]);
+        let notes = column_comments(&SCHEMA[start..], &["id", "status", "due_at"]);
         assert_eq!(notes, ["", "where it is see due_at", "latest day"]);
-        assert_eq!(of_table(SCHEMA, "orders"), "What was bought, by whom.");
-        assert_eq!(of_table(SCHEMA, "plain"), "");
+        assert_eq!(table_comment(SCHEMA, "orders"), "What was bought, by whom.");
+        assert_eq!(table_comment(SCHEMA, "plain"), "");
     }
 }

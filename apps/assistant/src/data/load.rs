@@ -1,4 +1,4 @@
-//! Files into tables: the schema first, then one file for each table.
+//! Loads files into tables: first the schema, then one file per table.
 
 use std::borrow::Cow;
 use std::fs;
@@ -8,46 +8,46 @@ use std::path::{Path, PathBuf};
 use rusqlite::limits::Limit;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
 use super::catalog::quoted;
-use super::{guess, parquet};
+use super::{infer_types, parquet};
 
-/// The file that says which tables there are.
+/// File that declares the tables.
 const SCHEMA: &str = "schema.sql";
-/// The largest file that is loaded into memory.
+/// Maximum size in bytes of a file that is loaded into memory.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// What a file holds: at hand, or still on disk.
-pub(crate) enum Content {
+/// Content of a file: bytes in memory, or a path on disk.
+pub(crate) enum FileContent {
     Bytes(Cow<'static, [u8]>),
     Path(PathBuf),
 }
 
-/// The rows of a file.
-pub(super) struct Sheet {
+/// Rows of a file.
+pub(super) struct TableData {
     pub(super) columns: Vec<String>,
-    /// How a column is declared where no schema says so.
+    /// Types of the columns, for a table that the schema does not declare.
     pub(super) declarations: Vec<&'static str>,
     pub(super) rows: Vec<Vec<Value>>,
 }
 
-/// The files of a folder, by name; what stands deeper is not looked at.
-pub(super) fn list(folder: &Path) -> io::Result<Vec<(String, Content)>> {
+/// Lists the files of a folder by name; subfolders are not read.
+pub(super) fn list(folder: &Path) -> io::Result<Vec<(String, FileContent)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if fs::metadata(&path)?.is_file() && !name.starts_with('.') {
-            files.push((name, Content::Path(path)));
+            files.push((name, FileContent::Path(path)));
         }
     }
     files.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(files)
 }
 
-/// Makes the tables and fills them; gives the text of the schema.
-pub(super) fn fill(connection: &mut Connection, files: Vec<(String, Content)>) -> Result<String> {
+/// Creates and fills the tables and returns the text of the schema.
+pub(super) fn fill(connection: &mut Connection, files: Vec<(String, FileContent)>) -> Result<String> {
     prepare(connection).map_err(|cause| wrong(SCHEMA, &cause.to_string()))?;
     let mut schema = String::new();
     if let Some((_, content)) = files.iter().find(|(name, _)| name == SCHEMA) {
@@ -59,7 +59,7 @@ pub(super) fn fill(connection: &mut Connection, files: Vec<(String, Content)>) -
         let Some((table, ending)) = name.rsplit_once('.') else { continue };
         let sheet = match ending.to_lowercase().as_str() {
             "csv" => content.text().and_then(|text| sheet_of(&text)),
-            "parquet" => parquet::sheet_of(content),
+            "parquet" => parquet::read_table(content),
             _ => continue,
         };
         let sheet = sheet.map_err(|reason| wrong(name, &reason))?;
@@ -67,18 +67,19 @@ pub(super) fn fill(connection: &mut Connection, files: Vec<(String, Content)>) -
         count += 1;
     }
     if count == 0 {
-        return Err(wrong("*.csv, *.parquet", "there is no such file").help("put one file for each table there"));
+        return Err(wrong("*.csv, *.parquet", "there is no such file").with_help("put one file for each table there"));
     }
     Ok(schema)
 }
 
-/// A schema makes tables and reaches for no other file; rows come in the order of files and not of references.
+/// Prepares the connection: a schema cannot attach other files, and foreign keys are off because rows arrive in
+/// file order and not in reference order.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     connection.pragma_update(None, "foreign_keys", false)
 }
 
-impl Content {
+impl FileContent {
     fn text(&self) -> Result<String, String> {
         let bytes = match self {
             Self::Bytes(bytes) => Cow::Borrowed(bytes.as_ref()),
@@ -95,21 +96,21 @@ impl Content {
     }
 }
 
-fn sheet_of(text: &str) -> Result<Sheet, String> {
+fn sheet_of(text: &str) -> Result<TableData, String> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let columns: Vec<String> =
         reader.headers().map_err(|cause| cause.to_string())?.iter().map(|name| name.trim().to_owned()).collect();
     let records: Vec<csv::StringRecord> =
         reader.records().collect::<Result<_, _>>().map_err(|cause: csv::Error| cause.to_string())?;
     let column = |at: usize| records.iter().map(move |record| record.get(at).unwrap_or_default());
-    let declarations = (0..columns.len()).map(|at| guess::declaration(column(at))).collect();
+    let declarations = (0..columns.len()).map(|at| infer_types::declaration(column(at))).collect();
     let value = |text: &str| if text.is_empty() { Value::Null } else { Value::Text(text.to_owned()) };
     let rows = records.iter().map(|record| record.iter().map(value).collect()).collect();
-    Ok(Sheet { columns, declarations, rows })
+    Ok(TableData { columns, declarations, rows })
 }
 
-/// Puts the rows into their table, which is made where the schema has none of this name.
-fn insert(connection: &mut Connection, table: &str, sheet: &Sheet) -> Result<(), String> {
+/// Inserts the rows into their table and creates the table if the schema does not declare it.
+fn insert(connection: &mut Connection, table: &str, sheet: &TableData) -> Result<(), String> {
     let transaction = connection.transaction().map_err(|cause| cause.to_string())?;
     if !transaction.table_exists(None, table).map_err(|cause| cause.to_string())? {
         let columns = sheet.columns.iter().zip(&sheet.declarations);
@@ -130,5 +131,5 @@ fn insert(connection: &mut Connection, table: &str, sheet: &Sheet) -> Result<(),
 }
 
 fn wrong(file: &str, reason: &str) -> Error {
-    Error::new(Code::ConfigInvalid, format!("cannot load `{file}`: {reason}"))
+    Error::new(ErrorCode::ConfigInvalid, format!("cannot load `{file}`: {reason}"))
 }

@@ -1,4 +1,5 @@
-//! Rows of a Parquet file. Days and points in time become text, as in the other files; what is nested becomes text too.
+//! Reads rows of a Parquet file. Dates and points in time become text, as in the other formats; nested values also
+//! become text.
 
 use std::fs::File;
 
@@ -9,14 +10,14 @@ use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use rusqlite::types::Value;
 
-use super::load::{Content, Sheet};
+use super::load::{FileContent, TableData};
 
-/// The most rows that are loaded.
+/// Maximum number of rows that are loaded.
 const MOST: i64 = 5_000_000;
 
-/// The rows of a file.
-pub(super) fn sheet_of(content: &Content) -> Result<Sheet, String> {
-    let Content::Path(path) = content else { return Err("it is not on disk".to_owned()) };
+/// Reads the rows of a file.
+pub(super) fn read_table(content: &FileContent) -> Result<TableData, String> {
+    let FileContent::Path(path) = content else { return Err("it is not on disk".to_owned()) };
     let file = File::open(path).map_err(|cause| cause.to_string())?;
     let reader = SerializedFileReader::new(file).map_err(|cause| cause.to_string())?;
     let metadata = reader.metadata().file_metadata();
@@ -33,10 +34,10 @@ pub(super) fn sheet_of(content: &Content) -> Result<Sheet, String> {
         }
         rows.push(fields.into_iter().map(|(_, field)| value(field)).collect());
     }
-    Ok(Sheet { columns, declarations, rows })
+    Ok(TableData { columns, declarations, rows })
 }
 
-/// How a column with this value is declared; a missing value says nothing.
+/// Returns the declared type for a column with this value; a null value gives no type.
 fn declared(field: &Field) -> Option<&'static str> {
     match field {
         Field::Null => None,
@@ -87,7 +88,7 @@ fn whole(field: &Field) -> Option<i64> {
     }
 }
 
-/// A time as text, or its number where no calendar has it.
+/// Returns a time as text, or its number if it is outside the calendar range.
 fn text(time: Option<impl ToString>, number: impl Into<i64>) -> Value {
     time.map_or_else(|| Value::Integer(number.into()), |time| Value::Text(time.to_string()))
 }
@@ -96,7 +97,8 @@ fn day(days: i32) -> Option<Date> {
     Date::constant(1970, 1, 1).checked_add(Span::new().try_days(days).ok()?).ok()
 }
 
-/// A number in two's complement, the highest byte first, with its decimals. What is longer than 128 bits is not money.
+/// Formats a big-endian two's complement number with its decimals. Numbers longer than 128 bits are not expected
+/// for money.
 fn decimal(number: &Decimal) -> String {
     let bytes = number.data();
     let is_negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
@@ -115,7 +117,7 @@ fn decimal(number: &Decimal) -> String {
 mod tests {
     use super::*;
 
-    /// R-PLN-53: money of a Parquet file keeps its decimals, days are days.
+    /// R-PLN-53: money of a Parquet file keeps its decimals, and dates stay dates.
     #[test]
     fn decimals_and_days_are_written_out() {
         for (unscaled, scale, expected) in

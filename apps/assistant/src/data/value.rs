@@ -1,11 +1,11 @@
-//! A value of SQLite as JSON and as text.
+//! Conversion of SQLite values to JSON and text.
 
 use rusqlite::types::ValueRef;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
 use serde_json::Value;
 
-/// A value as JSON. Bytes that are no text are shown by their number.
+/// Converts a value to JSON. Bytes that are not text are represented by their length.
 pub(crate) fn json(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,
@@ -16,13 +16,14 @@ pub(crate) fn json(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// The number that was meant. Money is kept as binary fractions here: 0.1 and 0.2 make 0.30000000000000004, and the last
-/// digits of a long sum are noise, while fifteen digits hold every amount there is.
+/// Removes the noise of binary fractions. Money is stored as floating-point numbers here: 0.1 and 0.2 make
+/// 0.30000000000000004, and the last digits of a long sum are noise, while fifteen digits hold every practical
+/// amount.
 fn rounded(number: f64) -> f64 {
     Decimal::from_f64(number).and_then(|exact| exact.to_f64()).unwrap_or(number)
 }
 
-/// A value as it is written, without quotation marks.
+/// Converts a value to text, without quotation marks.
 pub(super) fn text(value: ValueRef<'_>) -> String {
     match json(value) {
         Value::String(text) => text,
@@ -34,7 +35,7 @@ pub(super) fn text(value: ValueRef<'_>) -> String {
 mod tests {
     use super::*;
 
-    /// R-PLN-53: sums of money come out as a person would write them.
+    /// R-PLN-53: sums of money are formatted as a person would write them.
     #[test]
     fn numbers_come_out_as_they_were_meant() {
         for (number, shown) in

@@ -1,15 +1,16 @@
-//! What people decide about calls of tools, each decision for the one call it was asked for.
+//! Human decisions on tool calls, one interrupt per call.
 //!
-//! Questions of a node are known by their order, and which calls are asked about may change while one waits: the
-//! conversation goes on at another desk, with another policy. So each is asked in a step of its own, named by the call.
+//! Interrupts of a node are matched by their order, but the set of calls that need approval may change while an
+//! interrupt is open, because a run may resume with another context and policy. Therefore every interrupt runs in
+//! its own `once`, with a key from the call.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use superstep::core::canonical::sorted;
-use superstep::core::id::derive;
+use superstep::core::canonical::sort_keys;
+use superstep::core::id::hash_id;
 use superstep::core::message::ToolCall;
-use superstep::{Ask, Cx, NodeError};
+use superstep::{Interrupts, NodeError, TaskContext};
 
 /// What a person says about a call of a destructive tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,9 +40,13 @@ pub enum DecisionKind {
     Deny,
 }
 
-/// What a person decides about this call: a call of another id, tool or arguments is another question.
-pub(super) async fn decision(call: &ToolCall, shown: Value, (ask, cx): (&Ask, &Cx)) -> Result<Decision, NodeError> {
-    let text = sorted(json!([call.name, call.args])).to_string();
-    let key = format!("approval {} {:032x}", call.id, derive(&[text.as_bytes()]));
-    cx.once(&key, ask.person("approval", shown)).await
+/// Requests the decision on this call. A call with another id, tool or arguments is a different interrupt.
+pub(super) async fn decision(
+    call: &ToolCall,
+    shown: Value,
+    (ask, cx): (&Interrupts, &TaskContext),
+) -> Result<Decision, NodeError> {
+    let text = sort_keys(json!([call.name, call.args])).to_string();
+    let key = format!("approval {} {:032x}", call.id, hash_id(&[text.as_bytes()]));
+    cx.once(&key, ask.raise("approval", shown)).await
 }

@@ -1,53 +1,57 @@
-//! The place where it is decided what to do: a model without tools writes a plan.
+//! Planner node: requests a plan from a model that has no tools.
 //!
-//! A plan that cannot be read, or that was tried in this turn, is refused with the reason and asked for once more. Then
-//! the turn goes on without one.
+//! A plan that cannot be parsed, or that was already executed in this turn, is rejected with the reason and
+//! requested once more. After that the turn continues without a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use superstep::model::Trouble;
-use superstep::{Ctx, Cx, Error, Message, NodeError, View};
+use superstep::models::ModelErrorKind;
+use superstep::{Error, Message, NodeError, RunContext, TaskContext, View};
 
 use super::tokens;
-use crate::desk::{Desk, WithoutModel};
+use crate::context::{AssistantContext, ModelUnavailablePolicy};
 use crate::plan::{NextStep, Plan, reference};
-use crate::prompt::{Ask, Task};
-use crate::scratch;
-use crate::state::{Assistant, AssistantUpdate, Phase};
-use crate::turn::{ask, manuals, tried, useful_outputs};
+use crate::prompt::{ModelTask, TaskPrompt};
+use crate::scratchpad;
+use crate::state::{AgentState, AgentStateUpdate, Phase};
+use crate::turn::{task_prompt, tool_descriptions, tried, useful_outputs};
 use crate::verdict::{Verdict, VerdictStatus};
 
-/// How often a plan is asked for.
+/// Maximum number of requests for a plan.
 const ATTEMPTS: u32 = 2;
 
-/// Asks for a plan that was not tried before.
-pub(crate) async fn planner(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> Result<AssistantUpdate, NodeError> {
-    let mut ask = ask(Task::Plan, &state, &desk, &cx).await?;
-    ask.manuals = manuals(&state, &desk).await?;
-    ask.tools = ask.manuals.iter().map(|manual| manual.tool.clone()).collect();
-    ask.tried = tried(&state);
+/// Requests a plan that was not executed before in this turn.
+pub(crate) async fn planner(
+    state: View<AgentState>,
+    desk: RunContext<AssistantContext>,
+    cx: TaskContext,
+) -> Result<AgentStateUpdate, NodeError> {
+    let mut ask = task_prompt(ModelTask::Plan, &state, &desk, &cx).await?;
+    ask.tool_descriptions = tool_descriptions(&state, &desk).await?;
+    ask.tools = ask.tool_descriptions.iter().map(|manual| manual.tool.clone()).collect();
+    ask.previous_calls = tried(&state);
     ask.outputs = useful_outputs(&state);
-    let mut plans: Vec<String> = scratch::read(&state, scratch::PLANS);
+    let mut plans: Vec<String> = scratchpad::read(&state, scratchpad::PLANS);
     let mut spent = 0;
     for _ in 0..ATTEMPTS {
-        let said = say(&ask, &desk, &cx).await?;
+        let said = request_plan(&ask, &desk, &cx).await?;
         spent += tokens(&said);
-        match Plan::parse(&said.text()).and_then(|plan| untried(plan, &plans)) {
+        match Plan::parse(&said.text()).and_then(|plan| reject_repeated_plan(plan, &plans)) {
             Ok(plan) => {
                 plans.push(plan.signature());
-                let gives_up = given_up(&state, &plan);
-                let noted = (scratch::PLANS.to_owned(), json!(plans));
+                let gives_up = giving_up_verdict(&state, &plan);
+                let noted = (scratchpad::PLANS.to_owned(), json!(plans));
                 let update = planned(&state, plan).tokens_used(spent).scratchpad(noted);
                 return Ok(match gives_up {
                     Some(verdict) => update.verdict(verdict),
                     None => update,
                 });
             }
-            Err(reason) => ask.refused = Some(reason),
+            Err(reason) => ask.plan_rejection = Some(reason),
         }
     }
-    // Why plans were refused is for the planner and not for the user.
+    // The reasons for rejected plans are addressed to the planner and not to the user.
     let nothing =
         Verdict { status: VerdictStatus::GivingUp, reason: None, missing: vec!["a way to look it up".to_owned()] };
     let verdict = match &state.verdict {
@@ -58,47 +62,49 @@ pub(crate) async fn planner(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> 
     Ok(update.verdict(verdict).tokens_used(spent))
 }
 
-/// A planner that has nothing more to try gives up what the verifier turned down.
-fn given_up(state: &Assistant, plan: &Plan) -> Option<Verdict> {
+/// Returns a giving-up verdict if the planner has no further plan after the verifier rejected the results.
+fn giving_up_verdict(state: &AgentState, plan: &Plan) -> Option<Verdict> {
     let verdict = state.verdict.as_ref().filter(|verdict| verdict.status == VerdictStatus::PlanningRetry)?;
     let gives_up = plan.next_step == NextStep::Generate;
     gives_up.then(|| Verdict { status: VerdictStatus::GivingUp, ..verdict.clone() })
 }
 
-async fn say(ask: &Ask, desk: &Desk, cx: &Cx) -> Result<Message, NodeError> {
+async fn request_plan(ask: &TaskPrompt, desk: &AssistantContext, cx: &TaskContext) -> Result<Message, NodeError> {
     let asked = cx.model(&desk.model).request(ask.request()).tag("nostream").await;
-    match (asked, &desk.spare) {
+    match (asked, &desk.fallback_model) {
         (Ok(answer), _) => Ok(answer.message),
-        (Err(error), Some(spare)) if is_away(&error) && desk.without_model == WithoutModel::UseRules => {
+        (Err(error), Some(spare))
+            if is_model_unavailable(&error) && desk.without_model == ModelUnavailablePolicy::UseRules =>
+        {
             Ok(cx.model(spare).request(ask.request()).tag("nostream").await?.message)
         }
         (Err(error), _) => Err(error.into()),
     }
 }
 
-/// Whether a model could not be asked, or gave nothing that can be used.
-pub(super) fn is_away(error: &Error) -> bool {
-    Trouble::of(error).is_some()
+/// Returns true if a model could not be reached or returned nothing usable.
+pub(super) fn is_model_unavailable(error: &Error) -> bool {
+    ModelErrorKind::from_error(error).is_some()
 }
 
-fn untried(plan: Plan, plans: &[String]) -> Result<Plan, String> {
+fn reject_repeated_plan(plan: Plan, plans: &[String]) -> Result<Plan, String> {
     match plan.next_step == NextStep::ToolUse && plans.contains(&plan.signature()) {
         true => Err("the same calls were made in this turn already: plan others".to_owned()),
         false => Ok(plan),
     }
 }
 
-fn planned(state: &Assistant, plan: Plan) -> AssistantUpdate {
-    let plan = renamed(state, plan);
-    Assistant::update()
+fn planned(state: &AgentState, plan: Plan) -> AgentStateUpdate {
+    let plan = with_unique_call_ids(state, plan);
+    AgentState::update()
         .phase(Phase::Plan)
         .next_step(plan.next_step)
         .tool_calls(plan.tool_calls)
         .tool_outputs(Vec::new())
 }
 
-/// Gives calls other ids where a message has one of that id: an answer must belong to one call.
-fn renamed(state: &Assistant, mut plan: Plan) -> Plan {
+/// Renames calls whose id already occurs in a message, because a tool result must belong to exactly one call.
+fn with_unique_call_ids(state: &AgentState, mut plan: Plan) -> Plan {
     let mut taken: BTreeSet<String> =
         state.messages.iter().flat_map(|message| &message.tool_calls).map(|call| call.id.clone()).collect();
     taken.extend(plan.tool_calls.iter().map(|call| call.id.clone()).filter(|id| !is_used(state, id)));
@@ -120,7 +126,7 @@ fn renamed(state: &Assistant, mut plan: Plan) -> Plan {
     plan
 }
 
-fn is_used(state: &Assistant, id: &str) -> bool {
+fn is_used(state: &AgentState, id: &str) -> bool {
     state.messages.iter().flat_map(|message| &message.tool_calls).any(|call| call.id == id)
 }
 

@@ -1,36 +1,41 @@
-//! The place where a turn ends: what was said is summed up, old messages go, lasting facts are kept, the notes are emptied.
+//! Summarizer node, the last of a turn: summarises the conversation, trims old messages, saves facts and clears the
+//! scratchpad.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
-use superstep::core::message::{MessageEdits, Role, count_tokens};
-use superstep::{Ctx, Cx, Message, NodeError, Overwrite, RemoveMessage, View};
+use superstep::core::message::{MessageUpdates, Role, count_tokens};
+use superstep::{Message, NodeError, Overwrite, RemoveMessage, RunContext, TaskContext, View};
 
-use super::planner::is_away;
+use super::planner::is_model_unavailable;
 use super::{can_judge, tokens};
-use crate::desk::{Desk, Limits};
-use crate::memory::{Fact, Summed, remember};
-use crate::prompt::{Ask, Said, Task, said};
-use crate::state::{Assistant, AssistantUpdate, Phase};
+use crate::context::{AssistantContext, TurnLimits};
+use crate::memory::{Fact, SummaryOutput, save_fact};
+use crate::prompt::{HistoryMessage, ModelTask, TaskPrompt, history_message};
+use crate::state::{AgentState, AgentStateUpdate, Phase};
 use crate::turn::{CLARIFIES, Turn, today};
 
-/// What every summary begins with, so that the first topic is never lost.
+/// Prefix of every summary; the first topic is never dropped.
 const BEGAN: &str = "Began with: ";
-/// The longest summary, in characters.
+/// Maximum length of a summary in characters.
 const LONGEST: usize = 4_000;
-/// The longest words of a turn in a summary, in characters.
+/// Maximum length of a quoted message in a summary in characters.
 const LONGEST_LINE: usize = 200;
 
-/// Sums up and tidies.
-pub(crate) async fn summarizer(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) -> Result<AssistantUpdate, NodeError> {
-    let mut update = Assistant::update()
+/// Summarises the conversation and resets the scratchpad.
+pub(crate) async fn summarizer(
+    state: View<AgentState>,
+    desk: RunContext<AssistantContext>,
+    cx: TaskContext,
+) -> Result<AgentStateUpdate, NodeError> {
+    let mut update = AgentState::update()
         .phase(Phase::Generate)
         .scratchpad(Overwrite(BTreeMap::<String, Value>::new()))
         .messages(trimmed(&state, &desk.limits));
     if state.safety_check == Some(false) {
-        // Whatever is summed up is told models later.
+        // A summary is given to models in later turns, so a refused message must not enter it.
         return Ok(update);
     }
     let mut summed = by_rules(&state);
@@ -38,7 +43,7 @@ pub(crate) async fn summarizer(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) 
         && let Some((said, spent)) = by_model(&state, &desk, &cx).await?
     {
         update = update.tokens_used(spent);
-        summed = said.map_or(summed, |said| Summed { summary: with_beginning(&state, &said.summary), ..said });
+        summed = said.map_or(summed, |said| SummaryOutput { summary: with_beginning(&state, &said.summary), ..said });
     }
     if consents(&state, &desk) {
         keep_facts(&summed.facts, &state, &desk, &cx).await?;
@@ -46,22 +51,22 @@ pub(crate) async fn summarizer(state: View<Assistant>, desk: Ctx<Desk>, cx: Cx) 
     Ok(update.summary(summed.summary))
 }
 
-/// The messages that go: all but the latest, cut before a question of the user, so that calls stay with their answers.
-fn trimmed(state: &Assistant, limits: &Limits) -> MessageEdits {
+/// Removes all but the latest messages, cut before a user message so that tool calls stay with their results.
+fn trimmed(state: &AgentState, limits: &TurnLimits) -> MessageUpdates {
     let all: Vec<&Message> = state.messages.iter().collect();
     let weight: u64 = all.iter().map(|message| count_tokens(message).tokens).sum();
     if all.len() <= limits.max_messages && weight <= limits.max_context_tokens {
-        return MessageEdits::default();
+        return MessageUpdates::default();
     }
     let begins = |message: &&Message| message.role == Role::User && !message.metadata.contains_key(CLARIFIES);
-    let latest = all.len().saturating_sub(limits.kept_messages);
+    let latest = all.len().saturating_sub(limits.min_recent_messages);
     let start = all[..(latest + 1).min(all.len())].iter().rposition(begins).unwrap_or(0);
     all[..start].iter().filter_map(|message| message.id.clone()).map(RemoveMessage).collect()
 }
 
-/// The summary and one line of this turn; of a long summary the beginning and the end stay.
-fn by_rules(state: &Assistant) -> Summed {
-    let turn = Turn::of(state);
+/// Appends one line about this turn to the summary; a long summary keeps its start and its end.
+fn by_rules(state: &AgentState) -> SummaryOutput {
+    let turn = Turn::current(state);
     let question = turn.question();
     let answer = state.messages.last().map(Message::text).unwrap_or_default();
     let line = format!("- {} -> {}", short(&question), short(&answer));
@@ -69,31 +74,35 @@ fn by_rules(state: &Assistant) -> Summed {
         true => format!("{BEGAN}{}\n{line}", short(&question)),
         false => format!("{}\n{line}", state.summary),
     };
-    Summed { summary: bounded(&summary), facts: told_facts(&question) }
+    SummaryOutput { summary: bounded(&summary), facts: told_facts(&question) }
 }
 
-async fn by_model(state: &Assistant, desk: &Desk, cx: &Cx) -> Result<Option<(Option<Summed>, u64)>, NodeError> {
-    let turn = Turn::of(state);
-    let mut ask = Ask::new(Task::Summarize, "Sum up.");
-    let first = Said { role: "user".to_owned(), text: turn.question().into_owned() };
-    ask.history = std::iter::once(first).chain(state.messages.last().map(said)).collect();
+async fn by_model(
+    state: &AgentState,
+    desk: &AssistantContext,
+    cx: &TaskContext,
+) -> Result<Option<(Option<SummaryOutput>, u64)>, NodeError> {
+    let turn = Turn::current(state);
+    let mut ask = TaskPrompt::new(ModelTask::Summarize, "Sum up.");
+    let first = HistoryMessage { role: "user".to_owned(), text: turn.question().into_owned() };
+    ask.history = std::iter::once(first).chain(state.messages.last().map(history_message)).collect();
     ask.summary.clone_from(&state.summary);
     ask.today = today(state, desk, cx)?;
     let answer = match cx.model(&desk.model).request(ask.request()).tag("hidden").await {
         Ok(answer) => answer,
-        Err(error) if is_away(&error) => return Ok(None),
+        Err(error) if is_model_unavailable(&error) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let spent = tokens(&answer.message);
-    let summed = answer.parse::<Summed>().ok().filter(|summed| !summed.summary.trim().is_empty());
+    let summed = answer.parse::<SummaryOutput>().ok().filter(|summed| !summed.summary.trim().is_empty());
     Ok(Some((summed, spent)))
 }
 
-/// What a model wrote, behind the first topic of the conversation.
-fn with_beginning(state: &Assistant, written: &str) -> String {
+/// Puts the first topic of the conversation in front of a summary by a model.
+fn with_beginning(state: &AgentState, written: &str) -> String {
     let first = match state.summary.lines().next() {
         Some(line) if line.starts_with(BEGAN) => line.to_owned(),
-        _ => format!("{BEGAN}{}", short(&Turn::of(state).question())),
+        _ => format!("{BEGAN}{}", short(&Turn::current(state).question())),
     };
     let rest = written.strip_prefix(first.as_str()).unwrap_or(written);
     bounded(&format!("{first}\n{}", rest.trim_start()))
@@ -107,7 +116,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// The first three lines and the latest that fit.
+/// Shortens a summary to its first three lines and the latest lines that fit.
 fn bounded(summary: &str) -> String {
     if summary.chars().count() <= LONGEST {
         return summary.to_owned();
@@ -131,24 +140,29 @@ fn bounded(summary: &str) -> String {
         .join("\n")
 }
 
-fn consents(state: &Assistant, desk: &Desk) -> bool {
+fn consents(state: &AgentState, desk: &AssistantContext) -> bool {
     let said = state.user_context.get("preferences").and_then(|known| known["remember"].as_bool());
-    said.unwrap_or(desk.keeps_facts)
+    said.unwrap_or(desk.remember_facts)
 }
 
-async fn keep_facts(facts: &[String], state: &Assistant, desk: &Desk, cx: &Cx) -> Result<(), NodeError> {
+async fn keep_facts(
+    facts: &[String],
+    state: &AgentState,
+    desk: &AssistantContext,
+    cx: &TaskContext,
+) -> Result<(), NodeError> {
     let Ok(store) = cx.store() else { return Ok(()) };
-    let turn = Turn::of(state);
+    let turn = Turn::current(state);
     let source = turn.message().and_then(|message| message.id.as_ref()).map(ToString::to_string).unwrap_or_default();
     let date = today(state, desk, cx)?;
     for text in facts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
         let fact = Fact { text: text.to_owned(), source: source.clone(), date: date.clone() };
-        remember(store, &state.user_id, &fact).await?;
+        save_fact(store, &state.user_id, &fact).await?;
     }
     Ok(())
 }
 
-/// What the user says about themselves, sentence by sentence.
+/// Extracts statements of users about themselves, sentence by sentence.
 fn told_facts(question: &str) -> Vec<String> {
     static FACT: LazyLock<Regex> = LazyLock::new(|| {
         let about = r"my name is|i (?:live|work) (?:in|at|for|with)|i am (?:responsible|based|from)|i (?:always )?prefer|i like";

@@ -1,8 +1,8 @@
-//! The place where every call of a plan is looked at before any runs: does the tool exist, may the user use it, do the
-//! arguments fit, must a person allow it.
+//! Tool router node: validates every call of a plan before any of them runs: existence of the tool, permissions,
+//! arguments, and the need for approval.
 //!
-//! What is turned down becomes the output of its call, so that the verifier sees it. What a person allows is what runs, to
-//! the letter: a call that they are asked about has no arguments that are filled in later.
+//! A rejected call gets its rejection as output, so that the verifier sees the reason. An approved call runs with
+//! exactly the approved arguments: a call that needs approval must not contain references that are resolved later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,42 +10,42 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use superstep::core::message::ToolCall;
-use superstep::core::suggest::known_names;
-use superstep::tool::{ToolSpec, check_arguments};
-use superstep::{Ask, Ctx, Cx, Message, NodeError, View};
+use superstep::core::suggest::did_you_mean_or_list;
+use superstep::tools::{ToolSpec, check_arguments};
+use superstep::{Interrupts, Message, NodeError, RunContext, TaskContext, View};
 
 use super::approval::{DecisionKind, decision};
-use crate::desk::Desk;
+use crate::context::AssistantContext;
 use crate::plan::{PlannedCall, groups, reference, signature};
-use crate::policy::Rights;
-use crate::scratch;
-use crate::state::{Assistant, AssistantUpdate, Phase};
+use crate::policy::Permissions;
+use crate::scratchpad;
+use crate::state::{AgentState, AgentStateUpdate, Phase};
 use crate::turn::{rights, tried};
 
-/// The longest reason that a model is told, in characters.
+/// Maximum length in characters of a user's reason that is passed to a model.
 const LONGEST_REASON: usize = 1_000;
-/// The key of `user_context` with the tools that were allowed for the session.
+/// Key of `user_context` with the tools that are approved for the session.
 const APPROVED: &str = "approved";
 
-/// How the calls of a plan are run.
+/// Execution order of the calls of a plan.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct Routed {
-    /// Calls that run at once, each group after the ones before.
+pub(crate) struct RoutedCalls {
+    /// Groups of call ids: calls of a group run in parallel, groups run in sequence.
     pub(crate) groups: Vec<Vec<String>>,
-    /// Why a call is not made.
+    /// Rejected calls with the reason.
     pub(crate) rejected: BTreeMap<String, String>,
 }
 
-/// Looks at every call, and asks about those that need it.
+/// Validates every call and requests the necessary approvals.
 pub(crate) async fn tool_router(
-    state: View<Assistant>,
-    desk: Ctx<Desk>,
-    ask: Ask,
-    cx: Cx,
-) -> Result<AssistantUpdate, NodeError> {
+    state: View<AgentState>,
+    desk: RunContext<AssistantContext>,
+    ask: Interrupts,
+    cx: TaskContext,
+) -> Result<AgentStateUpdate, NodeError> {
     let specs = desk.tools().specs().await?;
     let specs = specs.iter().map(|spec| (spec.name.as_str(), spec)).collect();
-    let gate = Gate { specs, rights: rights(&state) };
+    let gate = CallValidator { specs, rights: rights(&state) };
     let mut approved: Vec<String> = state
         .user_context
         .get(APPROVED)
@@ -53,23 +53,23 @@ pub(crate) async fn tool_router(
         .unwrap_or_default();
     let already = approved.len();
     let mut calls = state.tool_calls.clone();
-    let mut routed = Routed { groups: groups(&calls).map_err(NodeError::new)?, ..Routed::default() };
+    let mut routed = RoutedCalls { groups: groups(&calls).map_err(NodeError::new)?, ..RoutedCalls::default() };
     let mut made: BTreeSet<String> = tried(&state).iter().map(|tried| signature(&tried.tool, &tried.args)).collect();
     for (place, call) in calls.iter_mut().enumerate() {
         let most = desk.limits.max_calls;
         let looked = match place < most {
-            true => gate.look(call),
+            true => gate.validate(call),
             false => Err(format!("refused: a plan has at most {most} calls")),
         };
         let settled = match looked {
-            // Whoever allowed a tool for the session did not say that one call of it may be made twice.
+            // An approval for the session does not cover a repetition of the same call.
             Ok(spec)
                 if spec.annotations.destructive
                     && (!approved.contains(&call.tool) || made.contains(&call.signature())) =>
             {
-                // Other arguments are looked at like the planned ones: a person cannot allow what the role forbids.
-                match settle(call, spec, &mut approved, (&desk, &ask, &cx)).await? {
-                    Ok(()) => gate.look(call).map(|_| ()),
+                // Edited arguments are validated like planned ones: a person cannot approve what the role forbids.
+                match request_approval(call, spec, &mut approved, (&desk, &ask, &cx)).await? {
+                    Ok(()) => gate.validate(call).map(|_| ()),
                     refused => refused,
                 }
             }
@@ -81,29 +81,29 @@ pub(crate) async fn tool_router(
         made.insert(call.signature());
     }
     let asks = calls.iter().map(|call| ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone())));
-    let mut update = Assistant::update()
+    let mut update = AgentState::update()
         .phase(Phase::Execute)
         .messages(Message::assistant("").with_tool_calls(asks))
-        .scratchpad((scratch::ROUTED.to_owned(), json!(routed)));
+        .scratchpad((scratchpad::ROUTED.to_owned(), json!(routed)));
     if approved.len() > already {
         update = update.user_context((APPROVED.to_owned(), json!(approved)));
     }
     Ok(update.tool_calls(calls))
 }
 
-/// What calls are held against.
-struct Gate<'a> {
+/// Data for the validation of calls.
+struct CallValidator<'a> {
     specs: BTreeMap<&'a str, &'a Arc<ToolSpec>>,
-    rights: Rights,
+    rights: Permissions,
 }
 
-impl<'a> Gate<'a> {
-    /// The tool of a call that can be made; otherwise why it cannot. What is too much to ask for is made less here, before
-    /// a person sees it.
-    fn look(&self, call: &mut PlannedCall) -> Result<&'a ToolSpec, String> {
+impl<'a> CallValidator<'a> {
+    /// Returns the tool of a valid call, or the reason for the rejection. Excessive limits are lowered here, before
+    /// a person sees the call.
+    fn validate(&self, call: &mut PlannedCall) -> Result<&'a ToolSpec, String> {
         let Some(spec) = self.specs.get(call.tool.as_str()) else {
             let known: Vec<&str> = self.specs.keys().copied().filter(|name| self.rights.allows(name)).collect();
-            return Err(format!("invalid: no tool `{}`; {}", call.tool, known_names(&call.tool, &known)));
+            return Err(format!("invalid: no tool `{}`; {}", call.tool, did_you_mean_or_list(&call.tool, &known)));
         };
         if !self.rights.allows(&call.tool) {
             return Err(format!("refused: this user may not use `{}` (rule `tools`)", call.tool));
@@ -116,7 +116,7 @@ impl<'a> Gate<'a> {
                     call.tool
                 ));
             }
-            // What other calls give is not known yet; those arguments are checked when it is.
+            // Values of references are not known yet; these arguments are validated after they are resolved.
             (true, false) => {}
             (false, _) => check_arguments(spec, &call.args).map_err(|error| format!("invalid: {error}"))?,
         }
@@ -124,7 +124,7 @@ impl<'a> Gate<'a> {
         Ok(spec)
     }
 
-    /// A query gives no more rows than the role may see.
+    /// Caps the row limit of a query at the limit of the role.
     fn cap_rows(&self, call: &mut PlannedCall, spec: &ToolSpec) {
         let Some(most) = self.rights.rows.filter(|_| call.tool == "bq_query") else { return };
         let takes_limit = spec.input_schema["properties"].get("max_rows").is_some();
@@ -135,7 +135,7 @@ impl<'a> Gate<'a> {
     }
 }
 
-/// Whether arguments of a call stand for what other calls give.
+/// Returns true if the arguments contain references to results of other calls.
 fn has_references(call: &PlannedCall) -> bool {
     let names: Vec<String> = call.depends_on.iter().map(|id| reference(id)).collect();
     call.args.values().any(|value| mentions(value, &names))
@@ -150,12 +150,12 @@ fn mentions(value: &Value, names: &[String]) -> bool {
     }
 }
 
-/// Asks a person about a call, and does what they say.
-async fn settle(
+/// Requests the approval of a call and applies the decision.
+async fn request_approval(
     call: &mut PlannedCall,
     spec: &ToolSpec,
     approved: &mut Vec<String>,
-    (desk, ask, cx): (&Desk, &Ask, &Cx),
+    (desk, ask, cx): (&AssistantContext, &Interrupts, &TaskContext),
 ) -> Result<Result<(), String>, NodeError> {
     let shown = json!({
         "kind": "approval", "tool": call.tool, "arguments": call.args, "effect": spec.description, "why": call.why,
@@ -180,10 +180,10 @@ async fn settle(
     })
 }
 
-/// What a model is told about a call that a person does not want, with their reason: it is their words, for which the policy
-/// holds as for all others.
-pub(crate) fn with_reason(told: &str, reason: &str, desk: &Desk) -> String {
-    match desk.policy.rule_against(reason) {
+/// Returns the message to the model about a declined call, with the user's reason. The policy applies to the reason
+/// as to every other user text.
+pub(crate) fn with_reason(told: &str, reason: &str, desk: &AssistantContext) -> String {
+    match desk.policy.matching_rule(reason) {
         _ if reason.trim().is_empty() => told.to_owned(),
         Some(rule) => format!("{told}; the reason was against the rule `{}`", rule.name),
         None => format!("{told}: {}", reason.chars().take(LONGEST_REASON).collect::<String>()),

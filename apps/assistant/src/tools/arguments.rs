@@ -1,26 +1,27 @@
-//! The arguments of a call, by name. Whoever runs the tool has held them against its schema; a tool trusts that to nobody.
+//! Typed access to the arguments of a call. The tool node validates arguments against the schema; tools check them
+//! again.
 
 use superstep::ToolError;
-use superstep::tool::Invocation;
+use superstep::tools::ToolInvocation;
 
-use super::failure::invalid;
+use super::error::invalid;
 
-/// A text that must be there.
-pub(super) fn required<'a>(call: &'a Invocation, name: &str) -> Result<&'a str, ToolError> {
+/// Returns a required text.
+pub(super) fn required<'a>(call: &'a ToolInvocation, name: &str) -> Result<&'a str, ToolError> {
     let text = optional(call, name)?.filter(|text| !text.trim().is_empty());
     text.ok_or_else(|| invalid(format_args!("`{name}` is missing")))
 }
 
-/// A text that may be there.
-pub(super) fn optional<'a>(call: &'a Invocation, name: &str) -> Result<Option<&'a str>, ToolError> {
+/// Returns an optional text.
+pub(super) fn optional<'a>(call: &'a ToolInvocation, name: &str) -> Result<Option<&'a str>, ToolError> {
     match call.args.get(name) {
         None | Some(serde_json::Value::Null) => Ok(None),
         Some(value) => value.as_str().map(Some).ok_or_else(|| invalid(format_args!("`{name}` is no text"))),
     }
 }
 
-/// A whole number that may be there.
-pub(super) fn number(call: &Invocation, name: &str) -> Result<Option<usize>, ToolError> {
+/// Returns an optional whole number.
+pub(super) fn number(call: &ToolInvocation, name: &str) -> Result<Option<usize>, ToolError> {
     match call.args.get(name) {
         None | Some(serde_json::Value::Null) => Ok(None),
         Some(value) => {

@@ -1,7 +1,7 @@
-//! `calculate`: arithmetic with decimal numbers, percent, and units.
+//! `calculate`: arithmetic with decimal numbers, percentages and units.
 //!
-//! Numbers are decimal and not binary: 0.1 + 0.2 is 0.3. What has more than 28 digits is rounded, and the result says so;
-//! what is too large is an error and never a wrong number.
+//! Numbers are decimal and not binary: 0.1 + 0.2 is 0.3. A result with more than 28 digits is rounded and marked as
+//! rounded; an overflow is an error and never a wrong number.
 
 mod arithmetic;
 mod expression;
@@ -10,21 +10,21 @@ mod tokens;
 mod units;
 
 use serde_json::json;
-use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{ToolError, ToolOutput};
 
 use super::arguments::required;
 
-/// What comes out.
+/// Result of a calculation.
 #[derive(Debug, PartialEq, Eq)]
-struct Outcome {
+struct CalculationResult {
     value: rust_decimal::Decimal,
     unit: Option<String>,
-    /// Digits were lost.
+    /// True if digits were lost.
     is_rounded: bool,
 }
 
-/// The tool.
+/// The `calculate` tool.
 pub(super) struct Calculate;
 
 impl Tool for Calculate {
@@ -38,9 +38,9 @@ impl Tool for Calculate {
         ToolSpec::new("calculate", about).with_input(schema).read_only().timeout(super::TIME)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let expression = required(&call, "expression")?;
-        let Outcome { value, unit, is_rounded } = sentence::calculate(expression)?;
+        let CalculationResult { value, unit, is_rounded } = sentence::calculate(expression)?;
         let mut shown = json!({"expression": expression.trim(), "result": value.normalize().to_string()});
         if let Some(unit) = unit {
             shown["unit"] = unit.into();
@@ -58,7 +58,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         match sentence::calculate(text) {
-            Ok(Outcome { value, unit, is_rounded }) => {
+            Ok(CalculationResult { value, unit, is_rounded }) => {
                 let unit = unit.map(|unit| format!(" {unit}")).unwrap_or_default();
                 format!("{}{unit}{}", value.normalize(), if is_rounded { " (rounded)" } else { "" })
             }
@@ -72,7 +72,7 @@ mod tests {
         }
     }
 
-    /// R-PLN-54: arithmetic is exact, with the usual order.
+    /// R-PLN-54: arithmetic is exact and follows the usual precedence.
     #[test]
     fn arithmetic_is_exact() {
         check(&[
@@ -99,7 +99,7 @@ mod tests {
         ]);
     }
 
-    /// R-PLN-54: percent as people write it.
+    /// R-PLN-54: percentages in natural language.
     #[test]
     fn percent_is_of_something() {
         check(&[
@@ -120,7 +120,7 @@ mod tests {
         ]);
     }
 
-    /// R-PLN-54: units with exact factors.
+    /// R-PLN-54: units are converted with exact factors.
     #[test]
     fn units_are_converted_exactly() {
         check(&[
@@ -147,7 +147,7 @@ mod tests {
         ]);
     }
 
-    /// R-PLN-54: what cannot be calculated is an error and no number.
+    /// R-PLN-54: an invalid calculation is an error and not a number.
     #[test]
     fn what_cannot_be_calculated_is_an_error() {
         let deep = format!("{}1{}", "(".repeat(200), ")".repeat(200));

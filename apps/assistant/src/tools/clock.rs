@@ -1,18 +1,18 @@
-//! `now`: the time, for everybody and where the user is.
+//! `now`: the current time, in UTC and in the time zone of the user.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
-use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{ToolError, ToolOutput};
 
 use super::arguments::optional;
 use super::caller::Caller;
-use super::failure::{invalid, unavailable};
+use super::error::{invalid, unavailable};
 
-/// The tool.
+/// The `now` tool.
 pub(super) struct Now(pub(super) Arc<dyn Clock>);
 
 impl Tool for Now {
@@ -23,10 +23,10 @@ impl Tool for Now {
         ToolSpec::new("now", "Tells the date and the time.").with_input(schema).read_only().timeout(super::TIME)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
-        let own = Caller::of(&call).map_or_else(|_| "UTC".to_owned(), |caller| caller.zone.clone());
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        let own = Caller::from_invocation(&call).map_or_else(|_| "UTC".to_owned(), |caller| caller.zone.clone());
         let zone = optional(&call, "zone")?.map(str::trim).filter(|zone| !zone.is_empty()).unwrap_or(&own);
-        // Seconds are enough for a person.
+        // Fractions of a second are noise for a person.
         let seconds = self.0.now().div_euclid(1_000_000) * 1_000_000;
         let utc = Time::from_unix_micros(seconds).map_err(|fault| unavailable(fault.to_string()))?;
         let local = utc.in_zone(zone).map_err(|fault| invalid(fault.to_string()))?;

@@ -1,19 +1,19 @@
-//! `search_docs`: passages of the organisation's documents.
+//! `search_docs`: searches the organisation's documents and returns passages.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{ToolError, ToolOutput};
 use superstep_documents::{Documents, Passage};
 
 use super::arguments::{number, required};
-use super::failure::unavailable;
+use super::error::unavailable;
 
-/// How many passages are given unless told, and at most.
+/// Default and maximum number of passages.
 const PASSAGES: (usize, usize) = (5, 20);
 
-/// The tool.
+/// The `search_docs` tool.
 pub(super) struct SearchDocs(pub(super) Arc<Documents>);
 
 impl Tool for SearchDocs {
@@ -27,11 +27,11 @@ impl Tool for SearchDocs {
         spec.timeout(super::TIME).retries(super::RETRIES)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let query = required(&call, "query")?.to_owned();
         let limit = number(&call, "limit")?.unwrap_or(PASSAGES.0).min(PASSAGES.1);
         let documents = self.0.clone();
-        // Files that have changed are read on the way.
+        // Changed files are read again during the search.
         let found = tokio::task::spawn_blocking(move || documents.passages(&query, limit)).await;
         let found = found.map_err(|_| unavailable("the documents could not be searched"))?;
         let passage = |passage: &Passage| json!({"text": passage.text, "source": passage.source, "title": passage.title, "heading": passage.heading});

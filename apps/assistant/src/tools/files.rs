@@ -1,6 +1,7 @@
-//! `read_file`: a text file inside of the allowed folders, and nothing outside of them.
+//! `read_file`: reads text files inside the allowed folders only.
 //!
-//! A path is relative and has no `..`; wherever links lead, the file is inside of the folder, and it is a file.
+//! A path must be relative and without `..`. After all links are resolved, it must refer to a regular file inside
+//! an allowed folder.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -8,31 +9,33 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::json;
 use superstep::core::suggest::nearest;
-use superstep::tool::{Invocation, Tool, ToolSpec};
-use superstep::{Code, Error, Result, ToolError, ToolOutput};
+use superstep::tools::{Tool, ToolInvocation, ToolSpec};
+use superstep::{Error, ErrorCode, Result, ToolError, ToolOutput};
 
 use super::arguments::required;
-use super::failure::{invalid, refused, unavailable};
+use super::error::{invalid, not_allowed, unavailable};
 
-/// The most bytes that are read of a file.
+/// Maximum number of bytes that are read from a file.
 const LARGEST: u64 = 256 * 1024;
-/// The most names that are looked through for one that was meant.
+/// Maximum number of file names that are searched for a suggestion.
 const NAMES: usize = 500;
 
-/// The tool.
+/// The `read_file` tool.
 pub(super) struct ReadFile {
-    /// The folders themselves, wherever links lead.
+    /// Canonical paths of the allowed folders.
     folders: Vec<PathBuf>,
 }
 
 impl ReadFile {
+    /// Creates the tool for these folders.
+    ///
     /// # Errors
-    /// When a folder does not exist.
+    /// Returns an error if a folder does not exist.
     pub(super) fn new(folders: &[PathBuf]) -> Result<Self> {
         let root = |folder: &PathBuf| {
             let found = folder.canonicalize().ok().filter(|folder| folder.is_dir());
             let fact = || format!("cannot read files in `{}`: it is no folder", folder.display());
-            found.ok_or_else(|| Error::new(Code::ConfigInvalid, fact()))
+            found.ok_or_else(|| Error::new(ErrorCode::ConfigInvalid, fact()))
         };
         Ok(Self { folders: folders.iter().map(root).collect::<Result<_>>()? })
     }
@@ -40,11 +43,11 @@ impl ReadFile {
     fn read(&self, path: &str) -> Result<ToolOutput, ToolError> {
         let (folder, found) = self.find(path)?;
         if !found.starts_with(folder) {
-            return Err(refused(format_args!("`{path}` is a link out of the allowed folders")));
+            return Err(not_allowed(format_args!("`{path}` is a link out of the allowed folders")));
         }
         let is_file = fs::metadata(&found).is_ok_and(|metadata| metadata.is_file());
         if !is_file {
-            return Err(refused(format_args!("`{path}` is no file")));
+            return Err(not_allowed(format_args!("`{path}` is no file")));
         }
         let cannot = |cause: std::io::Error| unavailable(format_args!("`{path}` cannot be read: {cause}"));
         let file = File::open(&found).map_err(cannot)?;
@@ -55,11 +58,11 @@ impl ReadFile {
         Ok(json!({"path": path, "text": text, "truncated": is_cut}).into())
     }
 
-    /// The folder and the file that a path leads to.
+    /// Resolves a path to its allowed folder and file.
     fn find(&self, path: &str) -> Result<(&Path, PathBuf), ToolError> {
         let inside = inside(path)?;
         for folder in &self.folders {
-            // A path may begin with the name of the folder, as people write it.
+            // The path may start with the name of the folder.
             let name = folder.file_name().map(PathBuf::from).unwrap_or_default();
             let rest = inside.strip_prefix(&name).ok().filter(|rest| !rest.as_os_str().is_empty());
             for candidate in [Some(inside.as_path()), rest].into_iter().flatten() {
@@ -74,7 +77,7 @@ impl ReadFile {
         Err(invalid(format_args!("there is no file `{path}`{near}")))
     }
 
-    /// Names of files that are there.
+    /// Returns the names of existing files.
     fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
         for folder in &self.folders {
@@ -86,7 +89,7 @@ impl ReadFile {
     }
 }
 
-/// A path that stays below where it begins, by its look alone.
+/// Rejects paths that are not lexically inside a folder.
 fn inside(path: &str) -> Result<PathBuf, ToolError> {
     let is_odd = path.contains(['\\', '\0', ':', '~']);
     let parts: Vec<Component<'_>> = Path::new(path).components().collect();
@@ -97,14 +100,17 @@ fn inside(path: &str) -> Result<PathBuf, ToolError> {
     };
     if is_odd || parts.is_empty() || !parts.iter().all(is_plain) {
         let shown: String = path.chars().take(200).collect();
-        return Err(refused(format_args!("`{}` is not a path inside of the allowed folders", shown.escape_debug())));
+        return Err(not_allowed(format_args!(
+            "`{}` is not a path inside of the allowed folders",
+            shown.escape_debug()
+        )));
     }
     Ok(parts.into_iter().filter(|part| matches!(part, Component::Normal(_))).collect())
 }
 
 fn text_of(mut bytes: Vec<u8>, is_cut: bool) -> Option<String> {
     if is_cut {
-        // A sign may have been cut in two.
+        // The cut may have split a character.
         let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
         if valid + 4 < bytes.len() {
             return None;
@@ -124,7 +130,7 @@ impl Tool for ReadFile {
         spec.timeout(super::TIME).retries(super::RETRIES)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let path = required(&call, "path")?.to_owned();
         let reader = Self { folders: self.folders.clone() };
         let read = tokio::task::spawn_blocking(move || reader.read(&path)).await;

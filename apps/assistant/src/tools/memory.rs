@@ -1,22 +1,22 @@
-//! `search_memory` and `forget_memory`: what is known of the user, for the user alone.
+//! `search_memory` and `forget_memory`: access of users to the facts about themselves.
 
 use serde_json::{Value, json};
-use superstep::store::{Item, Search, SharedStore};
-use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::store::{Item, SearchOp, SharedStore};
+use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{ToolError, ToolOutput};
 
 use super::arguments::{number, optional};
 use super::caller::Caller;
-use super::failure::{ambiguous, invalid, unavailable};
-use crate::memory::place;
+use super::error::{ambiguous, invalid, unavailable};
+use crate::memory::facts_namespace;
 
-/// How many facts are given unless told, and at most.
+/// Default and maximum number of facts.
 const FACTS: (usize, usize) = (10, 50);
 
-/// Finds facts.
+/// The `search_memory` tool.
 pub(super) struct SearchMemory;
 
-/// Removes one.
+/// The `forget_memory` tool.
 pub(super) struct ForgetMemory;
 
 impl Tool for SearchMemory {
@@ -30,8 +30,8 @@ impl Tool for SearchMemory {
         spec.timeout(super::TIME).retries(super::RETRIES)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
-        let caller = Caller::of(&call)?;
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        let caller = Caller::from_invocation(&call)?;
         let limit = number(&call, "limit")?.unwrap_or(FACTS.0).min(FACTS.1);
         let found = found(&caller, optional(&call, "query")?, limit).await?;
         Ok(json!({"facts": found.iter().map(fact).collect::<Vec<_>>()}).into())
@@ -48,12 +48,12 @@ impl Tool for ForgetMemory {
         ToolSpec::new("forget_memory", about).with_input(schema).destructive().idempotent().timeout(super::TIME)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
-        let caller = Caller::of(&call)?;
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        let caller = Caller::from_invocation(&call)?;
         let store = caller.store()?;
         let key = optional(&call, "key")?.filter(|key| !key.is_empty());
         let item = match (key, optional(&call, "query")?.filter(|query| !query.trim().is_empty())) {
-            (Some(key), _) => store.get(place(&caller.user), key).await.map_err(broken)?,
+            (Some(key), _) => store.get(facts_namespace(&caller.user), key).await.map_err(broken)?,
             (None, Some(query)) => only(found(&caller, Some(query), FACTS.0).await?)?,
             (None, None) => return Err(invalid("`key` or `query` is missing")),
         };
@@ -67,7 +67,7 @@ impl Tool for ForgetMemory {
 }
 
 async fn found(caller: &Caller, query: Option<&str>, limit: usize) -> Result<Vec<Item>, ToolError> {
-    let mut search = Search::new(place(&caller.user)).limit(limit);
+    let mut search = SearchOp::new(facts_namespace(&caller.user)).limit(limit);
     if let Some(query) = query.filter(|query| !query.trim().is_empty()) {
         search = search.query(query);
     }
@@ -75,7 +75,7 @@ async fn found(caller: &Caller, query: Option<&str>, limit: usize) -> Result<Vec
     Ok(hits.into_iter().map(|hit| hit.item).collect())
 }
 
-/// The fact that was meant.
+/// Returns the matching fact, or an error if several match.
 fn only(mut found: Vec<Item>) -> Result<Option<Item>, ToolError> {
     if found.len() > 1 {
         let texts: Vec<String> = found.iter().map(|item| format!("`{}`: {}", item.key, text(item))).collect();
@@ -85,7 +85,7 @@ fn only(mut found: Vec<Item>) -> Result<Option<Item>, ToolError> {
 }
 
 async fn remove(store: &SharedStore, user: &str, key: &str) -> Result<(), ToolError> {
-    store.delete(place(user), key).await.map_err(broken)?;
+    store.delete(facts_namespace(user), key).await.map_err(broken)?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! `bq_query`: one question to the data, in SQL that only reads.
+//! `bq_query`: runs one read-only SQL query.
 
 pub mod bigquery;
 mod functions;
@@ -10,33 +10,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep::core::suggest::known_names;
-use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::core::suggest::did_you_mean_or_list;
+use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{ToolError, ToolOutput};
 
 use super::arguments::{number, optional, required};
 use super::caller::Caller;
-use super::failure::{forbidden, unknown};
-use crate::data::Data;
+use super::error::{forbidden, unknown};
+use crate::data::Dataset;
 use bigquery::BigQuery;
-use guard::{Checked, Guard, Language};
+use guard::{CheckedQuery, QueryGuard, SqlDialect};
 
-/// How many rows a query gives unless it asks for more.
+/// Default number of rows of a query.
 const ROWS: usize = 100;
 
-/// What a query gives.
+/// Result of a query.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct QueryResult {
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Vec<Value>>,
     pub(crate) is_truncated: bool,
 }
 
-/// The tool.
+/// The `bq_query` tool.
 pub(super) struct QueryTool {
-    pub(super) data: Arc<Data>,
+    pub(super) data: Arc<Dataset>,
     pub(super) bigquery: Option<Arc<BigQuery>>,
-    /// How long a query may take.
+    /// Timeout of a query.
     pub(super) time: Duration,
 }
 
@@ -55,8 +55,8 @@ impl Tool for QueryTool {
         ToolSpec::new("bq_query", about).with_input(schema).read_only().timeout(super::TIME).retries(super::RETRIES)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
-        let caller = Caller::of(&call)?;
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        let caller = Caller::from_invocation(&call)?;
         let sql = required(&call, "sql")?.trim().to_owned();
         let limit = number(&call, "max_rows")?.unwrap_or(ROWS).min(caller.access.rows);
         if limit == 0 {
@@ -67,9 +67,9 @@ impl Tool for QueryTool {
             (Some(name), _) if name.eq_ignore_ascii_case(self.data.name()) => {
                 self.ask_local(&caller, &sql, limit).await?
             }
-            (dataset, Some(bigquery)) => bigquery.ask(&caller.access, &sql, dataset, limit).await?,
+            (dataset, Some(bigquery)) => bigquery.run_query(&caller.access, &sql, dataset, limit).await?,
             (Some(name), None) => {
-                let known = known_names(name, &[self.data.name()]);
+                let known = did_you_mean_or_list(name, &[self.data.name()]);
                 return Err(unknown(format_args!("there is no data set `{name}`; {known}")));
             }
         };
@@ -82,12 +82,16 @@ impl Tool for QueryTool {
 }
 
 impl QueryTool {
-    async fn ask_local(&self, caller: &Caller, sql: &str, limit: usize) -> Result<Rows, ToolError> {
+    async fn ask_local(&self, caller: &Caller, sql: &str, limit: usize) -> Result<QueryResult, ToolError> {
         let known = self.data.catalog().tables.iter().map(|table| table.name.as_str()).collect();
-        let guard =
-            Guard { language: Language::Sqlite, tables: Some(known), places: vec!["main"], access: &caller.access };
-        let Checked { tables, sql } = guard.check(sql)?;
+        let guard = QueryGuard {
+            language: SqlDialect::Sqlite,
+            tables: Some(known),
+            places: vec!["main"],
+            access: &caller.access,
+        };
+        let CheckedQuery { tables, sql } = guard.check(sql)?;
         let (data, access) = (self.data.clone(), caller.access.clone());
-        sqlite::run(sqlite::Task { data, sql, tables, access, limit, time: self.time }).await
+        sqlite::run(sqlite::LocalQuery { data, sql, tables, access, limit, time: self.time }).await
     }
 }

@@ -1,7 +1,8 @@
-//! The web, where it is configured: `fetch_url` for pages of allowed hosts, `web_search` for a search engine.
+//! Web access, if configured: `fetch_url` for pages of allowed hosts, `web_search` for a search engine.
 //!
-//! Only hosts on the list are spoken to, over encrypted connections to public addresses. A name is looked up by the client
-//! that connects, so it cannot mean something public when it is checked and something private when it is used.
+//! Only listed hosts are contacted, over encrypted connections to public addresses. The HTTP client itself resolves
+//! the host name, so a name cannot resolve to a public address for the check and to a private address for the
+//! connection.
 
 mod client;
 mod fetch;
@@ -11,13 +12,13 @@ pub(crate) use client::{LARGEST, body, client, shortened};
 pub(super) use fetch::FetchUrl;
 pub(super) use search::WebSearch;
 
-/// Which parts of the web may be used.
+/// Settings of the web tools.
 #[derive(Debug, Clone, Default)]
 pub struct WebSettings {
-    /// Hosts that pages are fetched from: `example.com`, or `*.example.com` for all below it.
+    /// Allowed hosts: `example.com`, or `*.example.com` for all subdomains.
     pub hosts: Vec<String>,
-    /// Hosts, as `host` or `host:port`, that may be private and without encryption.
+    /// Hosts that may be private and unencrypted, as `host` or `host:port`.
     pub private: Vec<String>,
-    /// The address of a SearXNG search engine, such as `https://search.example.com`.
+    /// Address of a SearXNG search engine, such as `https://search.example.com`.
     pub search: Option<String>,
 }

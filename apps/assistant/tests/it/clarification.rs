@@ -1,9 +1,9 @@
-//! What lies in the question is asked back.
+//! Clarification questions for ambiguous questions.
 
 use serde_json::json;
-use superstep::model::{Reply, Scripted};
-use superstep::{Code, ToolError};
-use superstep_assistant::prompt::Task;
+use superstep::models::{ScriptedModel, ScriptedReply};
+use superstep::{ErrorCode, ToolError};
+use superstep_assistant::prompt::ModelTask;
 use superstep_assistant::verdict::VerdictStatus;
 
 use crate::support::{Fake, Room, asks, desk, last, no_tools, of_kind, plan, rows};
@@ -20,26 +20,26 @@ fn millers() -> Fake {
     })
 }
 
-/// R-PLN-61, R-PLN-43: three of one name, three choices; the answer is the user's message and no retry.
+/// R-PLN-61, R-PLN-43: three people with one name give three choices; the answer is a user message and not a retry.
 #[tokio::test]
 async fn three_millers_are_asked_about() {
     let room = Room::new();
-    let script = Scripted::new([
+    let script = ScriptedModel::new([
         plan(&[("c1", "bq_query", json!({ "sql": "select name, n from o where name like '%Miller%'" }), &[])]),
         plan(&[("c1", "bq_query", json!({ "sql": "select name, n from o where name = 'Ben Miller'" }), &[])]),
-        Reply::text("Ben Miller has 1 order [2]."),
+        ScriptedReply::text("Ben Miller has 1 order [2]."),
     ]);
     let desk = desk(script.clone(), [millers()]);
     let (events, paused) = room.watch(&desk, "Orders of Miller").await;
     let paused = paused.unwrap();
-    let question = &paused.questions()[0];
+    let question = &paused.interrupts()[0];
     assert_eq!(question.value["choices"], json!(["Anna Miller", "Ben Miller", "Carla Miller"]));
     assert_eq!((&question.value["kind"], &question.value["about"]), (&json!("clarification"), &json!("Miller")));
     let told = of_kind(&events, "on_custom_event");
     assert_eq!(told.iter().map(|(_, data)| &data["status"]).collect::<Vec<_>>(), [&json!("clarification_needed")]);
 
     let refused = room.answer(&desk, json!("  ")).await.unwrap_err();
-    assert_eq!(refused.code(), Code::InvalidResume);
+    assert_eq!(refused.code(), ErrorCode::InvalidResume);
     let done = room.answer(&desk, json!("Ben Miller")).await.unwrap();
     let state = &done.state;
     assert_eq!((last(state).as_str(), state.retry_count), ("Ben Miller has 1 order [2].", 0));
@@ -51,12 +51,13 @@ async fn three_millers_are_asked_about() {
         .map(|m| m.text().into_owned())
         .collect();
     assert_eq!(said, ["Orders of Miller", "Ben Miller"]);
-    let second = &asks(&script, Task::Plan)[1];
+    let second = &asks(&script, ModelTask::Plan)[1];
     assert_eq!(second.question, "Orders of Miller");
     assert_eq!((second.clarified[0].about.as_str(), second.clarified[0].answer.as_str()), ("Miller", "Ben Miller"));
 }
 
-/// R-PLN-43, R-PLN-42: an unknown table and a missing permission are asked about; a failure of the tool is not.
+/// R-PLN-43, R-PLN-42: an unknown table and a missing permission cause a clarification question; a failure of the
+/// tool does not.
 #[tokio::test]
 async fn errors_in_the_question_are_asked_back() {
     let rows = [
@@ -70,26 +71,26 @@ async fn errors_in_the_question_are_asked_back() {
     ];
     for (question, failure, choices) in rows {
         let room = Room::new();
-        let script = (0..3).fold(Scripted::default(), |script, number| {
+        let script = (0..3).fold(ScriptedModel::default(), |script, number| {
             script.then(plan(&[("c1", "bq_query", json!({ "sql": format!("select {number}") }), &[])]))
         });
         let query = Fake::new("bq_query", move |_| Err(ToolError::new(failure)));
         let outcome = room.ask(&desk(script.then("Sorry."), [query]), question).await.unwrap();
-        let shown = outcome.questions().first().map(|question| question.value["choices"].clone());
+        let shown = outcome.interrupts().first().map(|question| question.value["choices"].clone());
         assert_eq!(shown, choices, "{question}");
         assert_eq!(outcome.state.retry_count, if choices.is_some() { 0 } else { 2 });
     }
 }
 
-/// R-PLN-43, R-PLN-25: the policy holds for what the user answers as well.
+/// R-PLN-43, R-PLN-25: the policy also applies to answers to clarification questions.
 #[tokio::test]
 async fn an_answer_is_held_against_the_policy() {
     let room = Room::new();
-    let script = Scripted::new([plan(&[("c1", "bq_query", json!({ "sql": "select name" }), &[])]), no_tools()]);
+    let script = ScriptedModel::new([plan(&[("c1", "bq_query", json!({ "sql": "select name" }), &[])]), no_tools()]);
     let desk = desk(script.clone(), [millers()]);
     room.ask(&desk, "Orders of Miller").await.unwrap();
     let done = room.answer(&desk, json!("give me the card numbers")).await.unwrap();
     assert_eq!(done.state.safety_check, Some(false));
     assert!(last(&done.state).contains("rule `card-numbers`"));
-    assert_eq!(script.left(), 1, "no model was asked");
+    assert_eq!(script.remaining(), 1, "no model was asked");
 }

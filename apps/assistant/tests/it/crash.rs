@@ -1,25 +1,25 @@
-//! The process dies at every write of a turn, once with the write lost and once kept.
+//! Crashes at every write of a turn, once with the write lost and once with the write persisted.
 
 use serde_json::{Value, json};
 use superstep::core::port::SharedCheckpointer;
-use superstep::model::{Reply, Rules};
-use superstep::sqlite::Sqlite;
+use superstep::models::{RuleBasedModel, ScriptedReply};
+use superstep::sqlite::SqliteCheckpointer;
 use superstep::store::MemoryStore;
-use superstep::testing::{CrashAt, LastWrite};
-use superstep::transfer::{self, Name};
-use superstep::{Compiled, Error, Memory, Outcome};
-use superstep_assistant::prompt::{Ask, Task};
-use superstep_assistant::{Assistant, Desk};
+use superstep::testing::{CrashedWrite, CrashingCheckpointer};
+use superstep::transfer::{self, ImportName};
+use superstep::{CompiledGraph, Error, MemoryCheckpointer, Outcome};
+use superstep_assistant::prompt::{ModelTask, TaskPrompt};
+use superstep_assistant::{AgentState, AssistantContext};
 
 use crate::support::{Fake, assistant, desk, passage, plan, rows};
 
-/// A model that answers by what it is asked, as a script that is asked twice could not.
-fn planner() -> Rules {
-    Rules::with(|request, _| {
-        let ask = Ask::read(request).unwrap();
+/// Returns a model that derives its response from the request; a script would run out when a request repeats.
+fn planner() -> RuleBasedModel {
+    RuleBasedModel::from_fn(|request, _| {
+        let ask = TaskPrompt::read(request).unwrap();
         let sql = |sql: &str| json!({ "sql": sql });
-        match (ask.task, ask.tried.len(), ask.clarified.len()) {
-            (Task::Answer, ..) => Reply::text(format!("{} outputs [1].", ask.outputs.len())),
+        match (ask.task, ask.previous_calls.len(), ask.clarified.len()) {
+            (ModelTask::Answer, ..) => ScriptedReply::text(format!("{} outputs [1].", ask.outputs.len())),
             (_, 0, 0) => plan(&[
                 ("c1", "search_docs", json!({ "query": "late" }), &[]),
                 ("c2", "bq_query", sql("select nothing"), &["c1"]),
@@ -42,26 +42,26 @@ fn tools() -> [Fake; 2] {
 }
 
 async fn live(
-    graph: &Compiled<Assistant, Desk>,
-    desk: &Desk,
+    graph: &CompiledGraph<AgentState, AssistantContext>,
+    desk: &AssistantContext,
     disk: impl Into<SharedCheckpointer>,
     has_begun: bool,
-) -> Result<Outcome<Assistant>, Error> {
+) -> Result<Outcome<AgentState>, Error> {
     let disk = disk.into();
-    let has_thread = has_begun && graph.threads().checkpointer(disk.clone()).state("t").await.is_ok();
+    let has_thread = has_begun && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
     let begun = match has_thread {
-        true => graph.go_on("t"),
-        false => graph.run(Assistant::open(desk, "ana", "Orders of Miller").unwrap()).thread("t"),
+        true => graph.continue_thread("t"),
+        false => graph.invoke(AgentState::open(desk, "ana", "Orders of Miller").unwrap()).thread("t"),
     };
     let mut outcome = begun.context(desk.clone()).checkpointer(disk.clone()).await?;
-    while !outcome.questions().is_empty() {
+    while !outcome.interrupts().is_empty() {
         outcome = graph.resume("t", "Ben Miller").context(desk.clone()).checkpointer(disk.clone()).await?;
     }
     Ok(outcome)
 }
 
-/// What must be equal; ids of messages name the task, and tasks have other ids on another thread.
-fn told(state: &Assistant) -> Value {
+/// Returns the part of the state that must be equal; message ids contain task ids, which differ between threads.
+fn told(state: &AgentState) -> Value {
     let messages: Vec<_> = state
         .messages
         .iter()
@@ -72,24 +72,25 @@ fn told(state: &Assistant) -> Value {
     json!([messages, state.phase, state.retry_count, state.tokens_used, state.verdict, state.summary, state.scratchpad])
 }
 
-/// R-PLN-49, R-PLN-51: a turn with a retry and a question ends the same, whatever write the process dies at; no call whose
-/// end was kept is made again.
+/// R-PLN-49, R-PLN-51a: a turn with a retry and an interrupt ends with the same result, whatever write the process
+/// crashes at; a call with a persisted result does not run again.
 #[tokio::test]
 async fn a_turn_survives_a_crash_at_any_write() {
-    let graph = assistant(Memory::new(), MemoryStore::new());
+    let graph = assistant(MemoryCheckpointer::new(), MemoryStore::new());
     let calm = tools();
-    let expected = told(&live(&graph, &desk(planner(), calm.clone()), Memory::new(), false).await.unwrap().state);
+    let expected =
+        told(&live(&graph, &desk(planner(), calm.clone()), MemoryCheckpointer::new(), false).await.unwrap().state);
     assert_eq!(expected[2], json!(1), "one retry");
     let made = |tools: &[Fake; 2]| tools.iter().map(|tool| tool.calls().len()).sum::<usize>();
-    for last in [LastWrite::Lost, LastWrite::Kept] {
+    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
         for at in 0.. {
-            let (disk, tools) = (Memory::new(), tools());
+            let (disk, tools) = (MemoryCheckpointer::new(), tools());
             let desk = desk(planner(), tools.clone());
-            let survived = live(&graph, &desk, CrashAt::new(disk.clone(), at, last), false).await.is_ok();
+            let survived = live(&graph, &desk, CrashingCheckpointer::new(disk.clone(), at, last), false).await.is_ok();
             let outcome = live(&graph, &desk, disk, true).await.unwrap();
             assert_eq!(told(&outcome.state), expected, "crash at write {at}, {last:?}");
             let repeated = made(&tools) - made(&calm);
-            let allowed = usize::from(last == LastWrite::Lost && !survived);
+            let allowed = usize::from(last == CrashedWrite::Lost && !survived);
             assert!(repeated <= allowed, "crash at write {at}, {last:?}: {repeated} calls again");
             if survived {
                 assert!(at >= 15, "the sweep ended after {at} writes");
@@ -99,29 +100,33 @@ async fn a_turn_survives_a_crash_at_any_write() {
     }
 }
 
-/// A model that forgets something once and then answers.
-fn forgetful() -> Rules {
-    Rules::with(|request, _| {
-        let ask = Ask::read(request).unwrap();
-        match (ask.task, ask.tried.is_empty()) {
-            (Task::Answer, _) => Reply::text("Done [1]."),
+/// Returns a model that plans one destructive call and then answers.
+fn forgetful() -> RuleBasedModel {
+    RuleBasedModel::from_fn(|request, _| {
+        let ask = TaskPrompt::read(request).unwrap();
+        match (ask.task, ask.previous_calls.is_empty()) {
+            (ModelTask::Answer, _) => ScriptedReply::text("Done [1]."),
             (_, true) => plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]),
-            (_, false) => Reply::text(r#"{"next_step": "generate"}"#),
+            (_, false) => ScriptedReply::text(r#"{"next_step": "generate"}"#),
         }
     })
 }
 
-/// R-PLN-32, R-PLN-49: a destructive call is never made a second time by itself, whatever write the process dies at. Where
-/// nobody knows whether it was made, a person is asked, and their word counts.
+/// R-PLN-32, R-PLN-49: a destructive call never runs a second time without a decision, whatever write the process
+/// crashes at. If its outcome is unknown, a person is asked and the decision applies.
 #[tokio::test]
 async fn a_destructive_call_is_never_repeated_by_itself() {
-    let graph = assistant(Memory::new(), MemoryStore::new());
-    for (last, again) in [LastWrite::Lost, LastWrite::Kept].into_iter().flat_map(|last| [(last, true), (last, false)]) {
+    let graph = assistant(MemoryCheckpointer::new(), MemoryStore::new());
+    for (last, again) in
+        [CrashedWrite::Lost, CrashedWrite::Kept].into_iter().flat_map(|last| [(last, true), (last, false)])
+    {
         let mut unknown = 0;
         for at in 0.. {
-            let (disk, tool) = (Memory::new(), Fake::giving("forget_memory", json!({ "forgotten": ["k"] })));
+            let (disk, tool) =
+                (MemoryCheckpointer::new(), Fake::giving("forget_memory", json!({ "forgotten": ["k"] })));
             let desk = desk(forgetful(), [tool.clone()]);
-            let survived = allowing(&graph, &desk, CrashAt::new(disk.clone(), at, last), None).await.is_ok();
+            let survived =
+                allowing(&graph, &desk, CrashingCheckpointer::new(disk.clone(), at, last), None).await.is_ok();
             let before = tool.calls().len();
             let (state, asked) = allowing(&graph, &desk, disk, Some(again)).await.unwrap();
             let after = tool.calls().len();
@@ -140,27 +145,28 @@ async fn a_destructive_call_is_never_repeated_by_itself() {
                 break;
             }
         }
-        // After the mark and before the record of what came of it.
+        // The crash happened between the start marker and the recorded result.
         assert!((1..=2).contains(&unknown), "{last:?}: {unknown}");
     }
 }
 
-/// Runs to the end, and says yes; `again` to a call of which nobody knows. Gives whether there was one.
+/// Runs to the end and approves every call; `again` is the decision on a call with unknown outcome. Returns true if
+/// there was such a call.
 async fn allowing(
-    graph: &Compiled<Assistant, Desk>,
-    desk: &Desk,
+    graph: &CompiledGraph<AgentState, AssistantContext>,
+    desk: &AssistantContext,
     disk: impl Into<SharedCheckpointer>,
     again: Option<bool>,
-) -> Result<(Assistant, bool), Error> {
+) -> Result<(AgentState, bool), Error> {
     let disk = disk.into();
-    let has_thread = again.is_some() && graph.threads().checkpointer(disk.clone()).state("t").await.is_ok();
+    let has_thread = again.is_some() && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
     let begun = match has_thread {
-        true => graph.go_on("t"),
-        false => graph.run(Assistant::open(desk, "ana", "Forget it").unwrap()).thread("t"),
+        true => graph.continue_thread("t"),
+        false => graph.invoke(AgentState::open(desk, "ana", "Forget it").unwrap()).thread("t"),
     };
     let mut outcome = begun.context(desk.clone()).checkpointer(disk.clone()).await?;
     let mut asked = false;
-    while let Some(question) = outcome.questions().first() {
+    while let Some(question) = outcome.interrupts().first() {
         let is_unknown = question.value["outcome"] == "unknown";
         asked |= is_unknown;
         let decision = if is_unknown && again == Some(false) { "deny" } else { "allow_once" };
@@ -170,17 +176,18 @@ async fn allowing(
     Ok(((*outcome.state).clone(), asked))
 }
 
-/// R-PLN-51: a session that waits for its user moves from memory to SQLite, and ends there as it would have here.
+/// R-PLN-51a: a session with an open interrupt moves from memory to SQLite and ends there with the same result.
 #[tokio::test]
 async fn a_session_moves_to_another_store() {
-    let (here, there, desk) = (Memory::new(), Sqlite::open(":memory:").unwrap(), desk(planner(), tools()));
+    let (here, there, desk) =
+        (MemoryCheckpointer::new(), SqliteCheckpointer::open(":memory:").unwrap(), desk(planner(), tools()));
     let graph = assistant(here.clone(), MemoryStore::new());
-    let input = Assistant::open(&desk, "ana", "Orders of Miller").unwrap();
-    let paused = graph.run(input).thread("t").context(desk.clone()).await.unwrap();
-    assert_eq!(paused.questions().len(), 1);
+    let input = AgentState::open(&desk, "ana", "Orders of Miller").unwrap();
+    let paused = graph.invoke(input).thread("t").context(desk.clone()).await.unwrap();
+    assert_eq!(paused.interrupts().len(), 1);
     let mut file = Vec::new();
     transfer::export(here, "t", &mut file).await.unwrap();
-    transfer::import(there.clone(), &file[..], Name::Same).await.unwrap();
+    transfer::import(there.clone(), &file[..], ImportName::Same).await.unwrap();
 
     let moved = assistant(there, MemoryStore::new());
     let there = moved.resume("t", "Ben Miller").context(desk.clone()).await.unwrap();

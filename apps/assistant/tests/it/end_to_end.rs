@@ -1,12 +1,12 @@
-//! Whole turns, state by state and event by event.
+//! Complete turns, compared state by state and event by event.
 
 use serde_json::{Value, json};
-use superstep::core::message::Usage;
-use superstep::model::{Reply, Scripted};
+use superstep::core::message::TokenUsage;
+use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep_assistant::plan::NextStep;
-use superstep_assistant::prompt::Task;
-use superstep_assistant::verdict::{Reason, VerdictStatus};
-use superstep_assistant::{Assistant, Desk, Phase};
+use superstep_assistant::prompt::ModelTask;
+use superstep_assistant::verdict::{VerdictReason, VerdictStatus};
+use superstep_assistant::{AgentState, AssistantContext, Phase};
 
 use crate::support::{Fake, Provider, Room, asks, desk, last, no_tools, of_kind, passage, plan, rows};
 
@@ -20,31 +20,34 @@ fn shop() -> [Fake; 2] {
     [query, Fake::giving("search_docs", passage("An order is late when it ships after its due date."))]
 }
 
-fn late_orders() -> (Scripted, Desk) {
-    let cost = |reply: Reply, tokens: u64| reply.with_usage(Usage::new(tokens, 1));
+fn late_orders() -> (ScriptedModel, AssistantContext) {
+    let cost = |reply: ScriptedReply, tokens: u64| reply.with_usage(TokenUsage::new(tokens, 1));
     let first = plan(&[
         ("c1", "search_docs", json!({ "query": "late order definition" }), &[]),
         ("c2", "bq_query", json!({ "sql": "select id from orders where status = 'LATE'" }), &[]),
     ]);
     let second =
         plan(&[("c1", "bq_query", json!({ "sql": "select count(*) n from orders where shipped_at > due_at" }), &[])]);
-    let script = Scripted::new([
+    let script = ScriptedModel::new([
         cost(first, 100),
         cost(second, 200),
-        cost(Reply::text(json!({ "answers": true, "reason": null, "missing": [], "choices": [] }).to_string()), 300),
-        cost(Reply::pieces(["37 orders ", "shipped late ", "in October [2]."]), 400),
-        cost(Reply::text(json!({ "summary": "Late orders in October: 37.", "facts": [] }).to_string()), 500),
+        cost(
+            ScriptedReply::text(json!({ "answers": true, "reason": null, "missing": [], "choices": [] }).to_string()),
+            300,
+        ),
+        cost(ScriptedReply::pieces(["37 orders ", "shipped late ", "in October [2]."]), 400),
+        cost(ScriptedReply::text(json!({ "summary": "Late orders in October: 37.", "facts": [] }).to_string()), 500),
     ]);
     (script.clone(), desk(Provider(script), shop()))
 }
 
-/// R-PLN-59, R-PLN-18, R-PLN-19, R-PLN-20, R-PLN-28, R-PLN-40, R-PLN-41: the phases, the supersteps and every state.
+/// R-PLN-59, R-PLN-18, R-PLN-19, R-PLN-20, R-PLN-28, R-PLN-40, R-PLN-41: phases, supersteps and all states.
 #[tokio::test]
 async fn late_orders_state_by_state() {
     let (room, (script, desk)) = (Room::new(), late_orders());
     let mut stream = room
         .graph
-        .run(Assistant::open(&desk, "ana", QUESTION).unwrap())
+        .invoke(AgentState::open(&desk, "ana", QUESTION).unwrap())
         .thread("t")
         .context(desk.clone())
         .stream_mode([superstep::StreamMode::Updates]);
@@ -78,22 +81,22 @@ async fn late_orders_state_by_state() {
     assert_eq!((state.session_id.as_str(), state.user_id.as_str()), ("t", "ana"));
     let roles: Vec<String> = state.messages.iter().map(|message| format!("{:?}", message.role)).collect();
     assert_eq!(roles.join(" "), "User Assistant Tool Tool Assistant Tool Assistant");
-    assert_eq!(script.left(), 0);
+    assert_eq!(script.remaining(), 0);
     let steps = room.due().await;
     assert_eq!(steps.iter().filter(|due| !due.is_empty() && *due != "__start__").count(), 11, "{steps:?}");
 
-    let again = &asks(&script, Task::Plan)[1];
+    let again = &asks(&script, ModelTask::Plan)[1];
     let tried: Vec<(&str, &str)> =
-        again.tried.iter().map(|tried| (tried.tool.as_str(), tried.outcome.as_str())).collect();
+        again.previous_calls.iter().map(|tried| (tried.tool.as_str(), tried.outcome.as_str())).collect();
     assert_eq!(tried, [("search_docs", "ok"), ("bq_query", "empty")]);
-    assert_eq!(again.verdict.as_ref().unwrap().reason, Some(Reason::Empty));
-    let answer = &asks(&script, Task::Answer)[0];
+    assert_eq!(again.verdict.as_ref().unwrap().reason, Some(VerdictReason::Empty));
+    let answer = &asks(&script, ModelTask::Answer)[0];
     assert_eq!(answer.outputs.len(), 3, "what was found in the first attempt is used too");
     assert_eq!(answer.verdict.as_ref().unwrap().status, VerdictStatus::Verified);
 }
 
-/// R-PLN-59, R-PLN-50, R-PLN-30, R-PLN-37, R-PLN-40, R-PLN-44: the default stream has exactly the events of the table, from
-/// their nodes.
+/// R-PLN-59, R-PLN-50, R-PLN-30, R-PLN-37, R-PLN-40, R-PLN-44: the default stream has exactly the specified events,
+/// each with its node.
 #[tokio::test]
 async fn late_orders_event_by_event() {
     let (room, (_, desk)) = (Room::new(), late_orders());
@@ -149,11 +152,11 @@ async fn late_orders_event_by_event() {
     assert!(input.iter().all(|(_, data)| !data["input"]["messages"].as_array().unwrap().is_empty()));
 }
 
-/// R-PLN-60, R-PLN-22, R-PLN-27: thanks need no tools, and four supersteps.
+/// R-PLN-60, R-PLN-22, R-PLN-27: a thank-you message runs no tools and takes four supersteps.
 #[tokio::test]
 async fn thanks_need_no_tools() {
     let room = Room::new();
-    let script = Scripted::new([no_tools(), Reply::text("You are welcome!")]);
+    let script = ScriptedModel::new([no_tools(), ScriptedReply::text("You are welcome!")]);
     let (events, done) = room.watch(&desk(script.clone(), shop()), "Thanks!").await;
     let state = done.unwrap().state;
     assert_eq!((last(&state).as_str(), state.next_step), ("You are welcome!", Some(NextStep::Generate)));
@@ -163,18 +166,19 @@ async fn thanks_need_no_tools() {
     assert_eq!((script.requests().len(), state.messages.len(), state.verdict.clone()), (2, 2, None));
 }
 
-/// R-PLN-62, R-PLN-48, R-PLN-47, R-PLN-17: after sixty turns the messages are bounded, and the first topic is known.
+/// R-PLN-62, R-PLN-48, R-PLN-47, R-PLN-17: after sixty turns the number of messages is bounded, and the first topic
+/// is still known.
 #[tokio::test]
 async fn sixty_turns_stay_bounded() {
     let room = Room::new();
-    let script = (0..60).fold(Scripted::default(), |script, turn| {
+    let script = (0..60).fold(ScriptedModel::default(), |script, turn| {
         script.then(no_tools()).then_with(move |request| match turn {
             59 => {
-                let ask = superstep_assistant::prompt::Ask::read(request).unwrap();
+                let ask = superstep_assistant::prompt::TaskPrompt::read(request).unwrap();
                 assert!(request.messages[0].text().contains(&ask.summary), "the call begins with the summary");
-                Reply::text(ask.summary.lines().next().unwrap().replace("Began with: ", "First you asked: "))
+                ScriptedReply::text(ask.summary.lines().next().unwrap().replace("Began with: ", "First you asked: "))
             }
-            turn => Reply::text(format!("Answer {turn}.")),
+            turn => ScriptedReply::text(format!("Answer {turn}.")),
         })
     });
     let desk = desk(script, shop());

@@ -1,35 +1,35 @@
-//! One turn over HTTP: asked, watched, answered, refused.
+//! Single turns over HTTP: requests, streams, resume and errors.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use superstep::core::message::Usage;
-use superstep::model::{Reply, Scripted, Trouble};
+use superstep::core::message::TokenUsage;
+use superstep::models::{ModelErrorKind, ScriptedModel, ScriptedReply};
 use superstep::settings::Secret;
-use superstep::store::Search;
+use superstep::store::SearchOp;
 use superstep_assistant::tools::query::bigquery::BigQuery;
-use superstep_assistant::{Limits, Settings, WithoutModel};
-use superstep_server::{Config, Limit, Order, Stores, What};
+use superstep_assistant::{ModelUnavailablePolicy, Settings, TurnLimits};
+use superstep_server::{RateLimit, RunInput, RunRequest, ServerConfig, Storage};
 
-use crate::served::{Folder, Sent, of_work, platform, question, settings, started};
 use crate::support::{Provider, no_tools, plan};
+use crate::test_server::{Folder, Sent, of_work, platform, question, settings, started};
 
 const LATE: &str = "How many orders shipped late in October?";
 const BY_STATUS: &str = "select id from orders where status = 'LATE'";
 const BY_DATES: &str = "select count(*) as late from orders where shipped_at > due_at \
     and shipped_at >= '2026-10-01' and shipped_at < '2026-11-01'";
 
-/// Looks for a status that does not exist, then for dates.
-fn late_orders() -> Scripted {
-    let cost = |reply: Reply, tokens: u64| reply.with_usage(Usage::new(tokens, 1));
+/// Returns a script that queries an unknown status first and dates second.
+fn late_orders() -> ScriptedModel {
+    let cost = |reply: ScriptedReply, tokens: u64| reply.with_usage(TokenUsage::new(tokens, 1));
     let judged = json!({ "answers": true, "reason": null, "missing": [], "choices": [] }).to_string();
     let summed = json!({ "summary": "37 late orders in October.", "facts": [] }).to_string();
-    Scripted::new([
+    ScriptedModel::new([
         cost(plan(&[("c1", "bq_query", json!({ "sql": BY_STATUS }), &[])]), 100),
         cost(plan(&[("c2", "bq_query", json!({ "sql": BY_DATES }), &[])]), 200),
-        cost(Reply::text(judged), 300),
-        cost(Reply::pieces(["37 orders ", "shipped late ", "in October [1]."]), 400),
-        cost(Reply::text(summed), 500),
+        cost(ScriptedReply::text(judged), 300),
+        cost(ScriptedReply::pieces(["37 orders ", "shipped late ", "in October [1]."]), 400),
+        cost(ScriptedReply::text(summed), 500),
     ])
 }
 
@@ -37,8 +37,7 @@ fn keys(value: &Value) -> String {
     value.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// R-PLN-50, R-PLN-30, R-PLN-37, R-PLN-40, R-PLN-44, R-SRV-6: what the server sends of a turn, from which node and with
-/// which keys.
+/// R-PLN-50, R-PLN-30, R-PLN-37, R-PLN-40, R-PLN-44, R-SRV-6: events of a turn over HTTP, with node and keys.
 #[tokio::test]
 async fn a_turn_is_streamed_as_the_events_of_the_table() {
     let platform = platform(Provider(late_orders())).await;
@@ -80,7 +79,7 @@ async fn a_turn_is_streamed_as_the_events_of_the_table() {
     assert_eq!(shown["lastEventId"], json!(sent.last().unwrap().id));
 }
 
-/// R-PLN-44, R-PLN-45, R-PLN-8: whoever wants JSON waits, and gets the answer with what it rests on.
+/// R-PLN-44, R-PLN-45, R-PLN-8: a client that accepts JSON waits and receives the answer with its sources.
 #[tokio::test]
 async fn whoever_wants_json_waits() {
     let platform = platform(Provider(late_orders())).await;
@@ -100,42 +99,44 @@ async fn whoever_wants_json_waits() {
     );
 }
 
-/// R-PLN-56, R-PLN-58, R-PLN-71: with BigQuery configured the rules still answer from the local data, whose SQL they write.
+/// R-PLN-56, R-PLN-58, R-PLN-71: with BigQuery configured, the rule model still queries the local data, because it
+/// writes SQL for SQLite.
 #[tokio::test]
 async fn with_bigquery_the_rules_ask_the_local_data() {
-    // Nobody listens there: what is asked of BigQuery fails.
+    // No server listens on this address, so a request to BigQuery would fail.
     let bigquery = BigQuery::new("acme", vec!["sales".to_owned()], Secret::new("t0ken")).unwrap();
     let bigquery = Some(Arc::new(bigquery.address("http://127.0.0.1:1")));
     let settings = Settings { bigquery, ..settings() };
-    let platform = started(settings, Config::new(Stores::memory()), Scripted::default()).await;
+    let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     let (status, said) = platform.wait(LATE, json!({ "model": "local" })).await;
     assert_eq!((status, &said["plan"][0]["args"]["dataset"]), (200, &json!("shop")), "{said}");
     assert!(said["answer"].as_str().unwrap().contains("37"), "{said}");
 }
 
-/// R-PLN-36: what is too long for a conversation is kept as long as the conversation, and no longer.
+/// R-PLN-36: a result that is too long is stored as long as its thread, and no longer.
 #[tokio::test]
 async fn long_results_go_with_their_conversation() {
     let sql = "select a.id, b.id, a.status from orders a, orders b";
     let asks = || plan(&[("c1", "bq_query", json!({ "sql": sql, "max_rows": 1000 }), &[])]);
-    let script = Scripted::new([asks(), Reply::text("Many [1]."), asks(), Reply::text("Many [1].")]);
-    let config = Config::new(Stores::memory());
-    let store = config.stores.items.clone();
-    let limits = Limits { result_bytes: 4_096, ..Limits::default() };
+    let script =
+        ScriptedModel::new([asks(), ScriptedReply::text("Many [1]."), asks(), ScriptedReply::text("Many [1].")]);
+    let config = ServerConfig::new(Storage::memory());
+    let store = config.storage.store.clone();
+    let limits = TurnLimits { result_bytes: 4_096, ..TurnLimits::default() };
     let platform = started(Settings { limits, ..settings() }, config, script).await;
     let (first, _) = platform.ask("Show all", json!({})).await;
     let (second, _) = platform.ask("Show all", json!({})).await;
     let kept = async || {
-        let found = store.search(Search::new(["belongings"]).limit(100)).await.unwrap();
+        let found = store.search(SearchOp::new(["belongings"]).limit(100)).await.unwrap();
         found.into_iter().map(|hit| hit.item.namespace.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(kept().await.len(), 2);
-    platform.server.desk().forget(&first.as_str().into()).await.unwrap();
+    platform.server.run_service().delete_thread(&first.as_str().into()).await.unwrap();
     let [left] = kept().await.try_into().unwrap();
     assert!(left.contains(&second), "{left}");
 }
 
-/// R-PLN-50: the same in the words of AG-UI.
+/// R-PLN-50, R-SRV-7a: the same turn in the AG-UI format.
 #[tokio::test]
 async fn ag_ui_hears_a_turn() {
     let platform = platform(Provider(late_orders())).await;
@@ -148,10 +149,10 @@ async fn ag_ui_hears_a_turn() {
     assert!(pieces.contains("37 orders shipped late in October [1]."), "{pieces}");
 }
 
-/// R-PLN-64, R-PLN-65, R-PLN-66: what is refused is so before a model is asked, and leaves nothing.
+/// R-PLN-64, R-PLN-65, R-PLN-66: invalid requests are rejected before any model call, and leave no thread.
 #[tokio::test]
 async fn what_cannot_be_asked_is_refused() {
-    let script = Scripted::new([no_tools()]);
+    let script = ScriptedModel::new([no_tools()]);
     let platform = platform(script.clone()).await;
     let long = "x".repeat(32 * 1024 + 1);
     let longer = "x".repeat(100 * 1024);
@@ -183,11 +184,11 @@ async fn what_cannot_be_asked_is_refused() {
     assert_eq!(status, 200, "a message may be as long as the limit");
 }
 
-/// R-PLN-66: nobody speaks in the conversation of another, reads it, answers or stops it; and nobody does so without
-/// saying who they are.
+/// R-PLN-66: users cannot write to, read, resume or stop the sessions of others; a request without a user id cannot
+/// either.
 #[tokio::test]
 async fn a_conversation_is_of_one_user() {
-    let platform = platform(Scripted::new([no_tools(), Reply::text("Hello Ana.")])).await;
+    let platform = platform(ScriptedModel::new([no_tools(), ScriptedReply::text("Hello Ana.")])).await;
     let (id, _) = platform.ask("Hello", json!({})).await;
     let (status, problem) = platform.wait("And me?", json!({ "sessionId": id, "userId": "sam" })).await;
     assert_eq!((status, &problem["thread_id"]), (403, &json!(id)));
@@ -196,7 +197,7 @@ async fn a_conversation_is_of_one_user() {
     for (user, status) in users {
         assert_eq!(platform.get(&format!("{path}{user}")).await.status(), status, "{user}");
         assert_eq!(platform.get(&format!("{path}/stream{user}")).await.status(), status, "{user}");
-        // Nothing is asked and nothing runs, so the user it belongs to is told that.
+        // There is no open interrupt and no run, which is reported to the owner only.
         let status = if status == 200 { 409 } else { status };
         for what in ["answer", "stop"] {
             let body = json!({ "questionId": "x", "answer": "x" });
@@ -212,14 +213,14 @@ async fn a_conversation_is_of_one_user() {
     assert_eq!(platform.get("/api/assistant/nothing?userId=ana").await.status(), 404);
 }
 
-/// R-PLN-66, R-PLN-3: a conversation that was begun as a run of the graph is of the user its input names.
+/// R-PLN-66, R-PLN-3: a session that was started as a run of the graph belongs to the user in its input.
 #[tokio::test]
 async fn a_run_of_the_graph_is_of_its_user() {
-    let platform = platform(Scripted::default()).await;
-    let desk = platform.server.desk();
+    let platform = platform(ScriptedModel::default()).await;
+    let desk = platform.server.run_service();
     let input = json!({ "messages": [{ "role": "user", "content": "Hello\n there" }], "user_id": "ana" });
-    let graph = desk.served("assistant").unwrap();
-    let order = graph.noted(Order::new("assistant", "by-hand", What::Start(input)));
+    let graph = desk.graph("assistant").unwrap();
+    let order = graph.annotate(RunRequest::new("assistant", "by-hand", RunInput::Input(input)));
     assert_eq!(order.title.as_deref(), Some("Hello there"));
     desk.start(order).await.unwrap();
     platform.stream("by-hand", None).await;
@@ -230,7 +231,8 @@ async fn a_run_of_the_graph_is_of_its_user() {
     assert_eq!(platform.json(&listed("sam")).await["sessions"], json!([]));
 }
 
-/// R-PLN-66: where strangers are guests, each sees what is theirs, and whoever does not say who they are sees nothing.
+/// R-PLN-66: if unknown users are guests, each guest sees only their own sessions, and a request without a user id
+/// sees nothing.
 #[tokio::test]
 async fn guests_see_what_is_theirs() {
     let folder = Folder::new("guests");
@@ -241,7 +243,7 @@ async fn guests_see_what_is_theirs() {
     )
     .unwrap();
     let settings = Settings { policy: Some(folder.path().join("policy.toml")), ..settings() };
-    let platform = started(settings, Config::new(Stores::memory()), Scripted::default()).await;
+    let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     let (status, said) = platform.wait("Hello", json!({ "model": "local", "userId": "walk-in" })).await;
     assert_eq!(status, 200);
     let path = format!("/api/assistant/{}", said["sessionId"].as_str().unwrap());
@@ -253,10 +255,10 @@ async fn guests_see_what_is_theirs() {
     assert_eq!(told["data"]["tables"], json!([]), "a guest may not read tables");
 }
 
-/// R-PLN-67, R-PLN-21: what the policy refuses gets the rule's answer, without a model and without a tool.
+/// R-PLN-67, R-PLN-21: a refused message gets the answer of the rule, without model and tools.
 #[tokio::test]
 async fn the_policy_answers_by_itself() {
-    let script = Scripted::new([no_tools()]);
+    let script = ScriptedModel::new([no_tools()]);
     let platform = platform(script.clone()).await;
     let message = "Give me the card numbers of our customers";
     let (id, sent) = platform.ask(message, json!({})).await;
@@ -274,14 +276,15 @@ async fn the_policy_answers_by_itself() {
     assert!(script.requests().is_empty());
 }
 
-/// R-PLN-43, R-PLN-61: three people of one name are asked about, and the answer goes on with the turn.
+/// R-PLN-43, R-PLN-61: three people with one name cause a clarification question, and the answer continues the
+/// turn.
 #[tokio::test]
 async fn what_was_meant_is_asked_and_answered() {
     let sql = |end: &str| format!("select first_name || ' ' || last_name as name, city from customers where {end}");
-    let script = Scripted::new([
+    let script = ScriptedModel::new([
         plan(&[("c1", "bq_query", json!({ "sql": sql("last_name = 'Miller'") }), &[])]),
         plan(&[("c2", "bq_query", json!({ "sql": sql("first_name = 'Jack' and last_name = 'Miller'") }), &[])]),
-        Reply::text("Jack Miller lives in Dublin [1]."),
+        ScriptedReply::text("Jack Miller lives in Dublin [1]."),
     ]);
     let platform = platform(script).await;
     let (id, sent) = platform.ask("Orders of Miller", json!({})).await;
@@ -311,7 +314,7 @@ async fn what_was_meant_is_asked_and_answered() {
     assert_eq!(platform.answer(&id, json!("Anna Miller")).await, 409);
 }
 
-/// R-PLN-32, R-PLN-47: a tool that destroys asks first; each of the four answers does what it says.
+/// R-PLN-32, R-PLN-47: a destructive tool asks for approval; each of the four decisions has its effect.
 #[tokio::test]
 async fn a_destructive_tool_asks_first() {
     let rows = [
@@ -322,12 +325,12 @@ async fn a_destructive_tool_asks_first() {
     ];
     for (decision, left) in rows {
         let forget = |id: &str| plan(&[(id, "forget_memory", json!({ "query": "kilograms" }), &[])]);
-        let told = [no_tools(), Reply::text("Noted."), no_tools(), Reply::text("Noted."), forget("c1")];
+        let told = [no_tools(), ScriptedReply::text("Noted."), no_tools(), ScriptedReply::text("Noted."), forget("c1")];
         let end = match decision["decision"] == "deny" {
-            true => vec![no_tools(), Reply::text("Nothing was forgotten.")],
-            false => vec![Reply::text("Forgotten [1].")],
+            true => vec![no_tools(), ScriptedReply::text("Nothing was forgotten.")],
+            false => vec![ScriptedReply::text("Forgotten [1].")],
         };
-        let platform = platform(Scripted::new(told.into_iter().chain(end))).await;
+        let platform = platform(ScriptedModel::new(told.into_iter().chain(end))).await;
         platform.ask("Remember that I weigh in kilograms", json!({})).await;
         platform.ask("Remember that I travel by trains", json!({})).await;
         let (id, sent) = platform.ask("Forget how I weigh", json!({})).await;
@@ -348,17 +351,17 @@ async fn a_destructive_tool_asks_first() {
     }
 }
 
-/// R-PLN-32, R-PLN-43: an answer names its question. One that is sent again, or several times at once, is taken once and
-/// never hits the question that follows.
+/// R-PLN-32, R-PLN-43: an answer names its interrupt. Repeated or concurrent answers are accepted once and never
+/// apply to the next interrupt.
 #[tokio::test]
 async fn an_answer_is_for_one_question() {
     const NONE: &[&str] = &[];
     let forget = |id: &'static str, what: &str| (id, "forget_memory", json!({ "query": what }), NONE);
-    let script = Scripted::new([
+    let script = ScriptedModel::new([
         no_tools(),
-        Reply::text("Noted."),
+        ScriptedReply::text("Noted."),
         plan(&[forget("c1", "kilograms"), forget("c2", "trains")]),
-        Reply::text("Done [1]."),
+        ScriptedReply::text("Done [1]."),
     ]);
     let platform = platform(script).await;
     platform.ask("Remember that I weigh in kilograms", json!({})).await;
@@ -390,11 +393,12 @@ async fn an_answer_is_for_one_question() {
     assert_eq!(same().await.0, 409);
 }
 
-/// R-PLN-25, R-PLN-31, R-PLN-54: tools see what the user of the turn may see.
+/// R-PLN-25, R-PLN-31, R-PLN-54: tools see only what the user of the turn may see.
 #[tokio::test]
 async fn tools_see_what_the_user_may_see() {
     for (user, sees_employees) in [("sam", false), ("ana", true)] {
-        let script = Scripted::new([plan(&[("c1", "list_tables", json!({}), &[])]), Reply::text("Some [1].")]);
+        let script =
+            ScriptedModel::new([plan(&[("c1", "list_tables", json!({}), &[])]), ScriptedReply::text("Some [1].")]);
         let platform = platform(script).await;
         let (_, said) = platform.wait("Which tables are there?", json!({ "userId": user })).await;
         let tables = said["plan"][0]["output"].as_str().unwrap();
@@ -403,15 +407,19 @@ async fn tools_see_what_the_user_may_see() {
     }
 }
 
-/// R-PLN-71: a model that cannot be reached is replaced by rules, which say so; or the turn fails, by setting.
+/// R-PLN-71: an unavailable model is replaced by rules, which say so; or the turn fails, depending on the setting.
 #[tokio::test]
 async fn a_model_that_is_away() {
-    let away = || Provider(Scripted::new((0..9).map(|_| Reply::trouble(Trouble::Overloaded, "as the test asked"))));
+    let away = || {
+        Provider(ScriptedModel::new(
+            (0..9).map(|_| ScriptedReply::error(ModelErrorKind::Overloaded, "as the test asked")),
+        ))
+    };
     let (status, said) = platform(away()).await.wait("Hello", json!({})).await;
     assert_eq!(status, 200);
     assert!(said["answer"].as_str().unwrap().contains("could not be reached"), "{said}");
-    let settings = Settings { without_model: WithoutModel::Fail, ..settings() };
-    let platform = started(settings, Config::new(Stores::memory()), away()).await;
+    let settings = Settings { without_model: ModelUnavailablePolicy::Fail, ..settings() };
+    let platform = started(settings, ServerConfig::new(Storage::memory()), away()).await;
     let (status, problem) = platform.wait("Hello", json!({ "sessionId": "s" })).await;
     assert_eq!((status, &problem["thread_id"]), (502, &json!("s")), "{problem}");
     let shown = platform.session("s").await;
@@ -419,12 +427,12 @@ async fn a_model_that_is_away() {
     assert_eq!(shown["messages"].as_array().unwrap().len(), 1, "the question is kept");
 }
 
-/// R-SRV-16: an address that asks too often is told when it may again.
+/// R-SRV-16: a client address over its rate limit receives the time until the next permitted request.
 #[tokio::test]
 async fn an_address_has_a_limit() {
-    let limit = Limit { most: 1, ..settings().limit };
+    let limit = RateLimit { max_requests: 1, ..settings().limit };
     let settings = Settings { limit, ..settings() };
-    let platform = started(settings, Config::new(Stores::memory()), Scripted::default()).await;
+    let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     let refused = question(" ", &json!({ "model": "local" }));
     assert_eq!(platform.post("/api/assistant", &refused).await.status(), 422, "and is not counted");
     assert_eq!(platform.wait("Hello", json!({ "model": "local" })).await.0, 200);
@@ -433,18 +441,19 @@ async fn an_address_has_a_limit() {
     assert!(response.headers().contains_key("retry-after"));
 }
 
-/// R-SRV-1: a run that finds the assistant not yet set up keeps nobody from their work while files are read. Here
-/// one is a pipe, which says nothing for as long as the test wants.
+/// R-SRV-1: a run that initialises the assistant does not block other requests while files are read. Here one file
+/// is a pipe that delivers nothing until the test writes.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_order_sets_the_assistant_up_beside_the_others() {
     let folder = Folder::new("shut");
     let pipe = folder.path().join("policy.toml");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let platform = started(Settings::sample(folder.path()), Config::new(Stores::memory()), Scripted::default()).await;
-    let desk = platform.server.desk().clone();
+    let platform =
+        started(Settings::sample(folder.path()), ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
+    let desk = platform.server.run_service().clone();
     let input = json!({ "messages": [{ "role": "user", "content": "What is 19 % of 249.90?" }], "user_id": "ana" });
-    let order = desk.served("assistant").unwrap().noted(Order::new("assistant", "t1", What::Start(input)));
+    let order = desk.graph("assistant").unwrap().annotate(RunRequest::new("assistant", "t1", RunInput::Input(input)));
     let begun = tokio::spawn({
         let desk = desk.clone();
         async move { desk.start(order).await.map_err(|problem| problem.detail().to_owned()) }
@@ -452,10 +461,10 @@ async fn an_order_sets_the_assistant_up_beside_the_others() {
     let (reads, is_read) = std::sync::mpsc::channel();
     let (go_on, goes_on) = std::sync::mpsc::channel::<()>();
     let writer = std::thread::spawn(move || {
-        // Opens when somebody reads.
+        // Opens once a reader exists.
         let mut pipe = std::fs::OpenOptions::new().write(true).open(pipe).unwrap();
         reads.send(()).unwrap();
-        // Also when the test has failed and is gone.
+        // Also returns, with an error, if the test failed and dropped the sender.
         let _ = goes_on.recv();
         std::io::Write::write_all(&mut pipe, include_bytes!("../../sample/policy.toml")).unwrap();
     });
@@ -467,7 +476,7 @@ async fn an_order_sets_the_assistant_up_beside_the_others() {
     go_on.send(()).unwrap();
     writer.join().unwrap();
     begun.await.unwrap().unwrap();
-    let mut feed = desk.watch(&"t1".into(), None).await.unwrap();
+    let mut feed = desk.subscribe(&"t1".into(), None).await.unwrap();
     while feed.next().await.is_some() {}
     let said = platform.session("t1").await;
     assert!(said.to_string().contains("47.48"), "{said}");

@@ -1,12 +1,13 @@
-//! Secrets that a tool gives are found nowhere.
+//! Secrets in tool results appear nowhere.
 
 use serde_json::{Value, json};
 use superstep::core::port::SharedCheckpointer;
-use superstep::model::{Reply, Scripted};
-use superstep::sqlite::Sqlite;
-use superstep::store::{MemoryStore, Search, SharedStore};
-use superstep::{EventsQuery, HistoryQuery, transfer};
-use superstep_assistant::Assistant;
+use superstep::models::{ScriptedModel, ScriptedReply};
+use superstep::sqlite::SqliteCheckpointer;
+use superstep::store::{MemoryStore, SearchOp, SharedStore};
+use superstep::transfer;
+use superstep::{EventsQuery, HistoryQuery};
+use superstep_assistant::AgentState;
 
 use crate::support::{Fake, Provider, assistant, desk, plan};
 
@@ -19,51 +20,51 @@ const SECRETS: [&str; 4] = [
 
 fn secrets() -> Value {
     let [mail, card, key, private] = SECRETS;
-    // Long enough to be squeezed where it is stored.
+    // Long enough to be compressed in storage.
     let more = "and more ".repeat(200);
     json!({ "text": format!("{more}{mail} paid with {card}, key {key}, -----BEGIN RSA PRIVATE KEY-----\n{private}\n-----END RSA PRIVATE KEY-----") })
 }
 
-/// R-PLN-35: a mail address, a card number, an API key and a private key are in no message, event, note, checkpoint, or
-/// store, and no model hears them.
+/// R-PLN-35: a mail address, a card number, an API key and a private key are in no message, event, scratchpad
+/// entry, checkpoint or store item, and no model receives them.
 #[tokio::test]
 async fn secrets_of_a_tool_are_nowhere() {
     let folder = std::env::temp_dir().join(format!("superstep-assistant-redaction-{}", std::process::id()));
-    // The number of a process comes again, and one that died left its folder.
+    // Process ids are reused, and a crashed process may have left its folder.
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("sessions.db");
-    let file = Sqlite::open(&path).unwrap();
+    let file = SqliteCheckpointer::open(&path).unwrap();
     let store = file.store().await.unwrap();
-    let script = Scripted::new([
+    let script = ScriptedModel::new([
         plan(&[("c1", "read_file", json!({ "path": "keys" }), &[]), ("c2", "search_docs", json!({}), &[])]),
-        Reply::text(r#"{"answers": true, "reason": null, "missing": [], "choices": []}"#),
-        Reply::text("There are four secrets [1]."),
-        Reply::text(r#"{"summary": "Secrets.", "facts": ["I work with keys"]}"#),
+        ScriptedReply::text(r#"{"answers": true, "reason": null, "missing": [], "choices": []}"#),
+        ScriptedReply::text("There are four secrets [1]."),
+        ScriptedReply::text(r#"{"summary": "Secrets.", "facts": ["I work with keys"]}"#),
     ]);
     let fails = Fake::new("search_docs", |_| Err(superstep::ToolError::new(format!("invalid: {}", secrets()["text"]))));
-    let desk = desk(Provider(script.clone()), [Fake::giving("read_file", secrets()), fails]).keeping_facts();
+    let desk = desk(Provider(script.clone()), [Fake::giving("read_file", secrets()), fails]).remember_facts();
     let disk = SharedCheckpointer::from(file);
     let graph = assistant(disk.clone(), store.clone());
-    let input = Assistant::open(&desk, "ana", "What is in the file?").unwrap();
-    let mut stream = graph.run(input).thread("t").context(desk).keep_events().stream_events();
+    let input = AgentState::open(&desk, "ana", "What is in the file?").unwrap();
+    let mut stream = graph.invoke(input).thread("t").context(desk).journal_events().stream_events();
     let mut seen = String::new();
     while let Some(event) = stream.next().await {
         seen += &serde_json::to_string(&event).unwrap();
     }
     let state = stream.finish().await.unwrap().state;
     seen += &serde_json::to_string(&*state).unwrap();
-    for saved in graph.threads().history("t", &HistoryQuery::default()).await.unwrap() {
+    for saved in graph.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap() {
         seen += &serde_json::to_string(&*saved.state).unwrap();
     }
     for kept in graph.threads().events("t", &EventsQuery::default()).await.unwrap() {
         seen += &serde_json::to_string(&kept.event).unwrap();
     }
-    // What is stored is squeezed in the file, and readable in an export.
+    // Stored values are compressed in the file, and readable in an export.
     let mut exported = Vec::new();
     transfer::export(disk.clone(), "t", &mut exported).await.unwrap();
     seen += &String::from_utf8(exported).unwrap();
-    for hit in SharedStore::from(store).search(Search::everywhere().limit(1_000)).await.unwrap() {
+    for hit in SharedStore::from(store).search(SearchOp::all_namespaces().limit(1_000)).await.unwrap() {
         seen += &hit.item.value.to_string();
     }
     assert!(seen.matches("[REDACTED:api_key]").count() > 4, "these places are looked at");
@@ -83,19 +84,21 @@ async fn secrets_of_a_tool_are_nowhere() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// R-PLN-36, R-PLN-35: also where a long result is kept whole.
+/// R-PLN-36, R-PLN-35: redaction also applies to the stored full text of a long result.
 #[tokio::test]
 async fn a_long_result_is_kept_redacted() {
     let text = format!("{} {}", "word ".repeat(20_000), SECRETS[0]);
-    let script =
-        Scripted::new([plan(&[("c1", "read_file", json!({ "path": "keys" }), &[])]), Reply::text("Words [1].")]);
+    let script = ScriptedModel::new([
+        plan(&[("c1", "read_file", json!({ "path": "keys" }), &[])]),
+        ScriptedReply::text("Words [1]."),
+    ]);
     let desk = desk(script, [Fake::new("read_file", move |_| Ok(Value::from(text.clone())))]);
     let store = MemoryStore::new();
-    let graph = assistant(superstep::Memory::new(), store.clone());
-    let input = Assistant::open(&desk, "ana", "What is in the file?").unwrap();
-    graph.run(input).thread("t").context(desk).await.unwrap();
+    let graph = assistant(superstep::MemoryCheckpointer::new(), store.clone());
+    let input = AgentState::open(&desk, "ana", "What is in the file?").unwrap();
+    graph.invoke(input).thread("t").context(desk).await.unwrap();
     let store = SharedStore::from(store);
-    let kept = store.search(Search::new(["belongings", "t"])).await.unwrap();
+    let kept = store.search(SearchOp::new(["belongings", "t"])).await.unwrap();
     let kept = kept[0].item.value.as_str().unwrap();
     assert!(kept.ends_with("[REDACTED:mail]") && !kept.contains(SECRETS[0]));
 }

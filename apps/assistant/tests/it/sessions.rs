@@ -1,28 +1,34 @@
-//! Conversations over HTTP beyond one turn: gone on with, joined again, stopped, listed, moved to another store.
+//! Sessions over HTTP beyond one turn: continue, reconnect, stop, list, and move to another store.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep::core::id::ThreadId;
-use superstep::model::{Reply, Scripted};
-use superstep::transfer::{self, Name};
-use superstep_assistant::prompt::Task;
+use superstep::models::{ScriptedModel, ScriptedReply};
+use superstep::transfer::{self, ImportName};
+use superstep_assistant::prompt::ModelTask;
 use superstep_assistant::{Settings, app};
-use superstep_server::{Config, Models, Stores};
+use superstep_server::{ModelRegistry, ServerConfig, Storage};
 
-use crate::served::{Folder, Gated, begun, of_work, platform, question, settings, started};
 use crate::support::{Fake, asks, no_tools, plan};
+use crate::test_server::{Folder, Gated, begun, of_work, platform, question, settings, started};
 
-/// Two turns without tools.
-fn two_turns() -> Scripted {
-    Scripted::new([no_tools(), Reply::text("Hello Ana."), no_tools(), Reply::text("You said hello.")])
+/// Returns a script for two turns without tools.
+fn two_turns() -> ScriptedModel {
+    ScriptedModel::new([
+        no_tools(),
+        ScriptedReply::text("Hello Ana."),
+        no_tools(),
+        ScriptedReply::text("You said hello."),
+    ])
 }
 
 fn texts(shown: &Value) -> Vec<&str> {
     shown["messages"].as_array().unwrap().iter().map(|message| message["text"].as_str().unwrap()).collect()
 }
 
-/// R-PLN-1, R-PLN-50, R-SRV-9: a second turn tells only what is its own; a reader that comes back misses nothing.
+/// R-PLN-1, R-PLN-50, R-SRV-9: a second turn sends only its own events; a client that reconnects receives every
+/// event once.
 #[tokio::test]
 async fn a_conversation_has_turns() {
     let script = two_turns();
@@ -34,7 +40,7 @@ async fn a_conversation_has_turns() {
     assert_eq!(of_work(&second).iter().filter(|sent| sent.event == "on_chat_model_start").count(), 2);
     let shown = platform.session(&id).await;
     assert_eq!(texts(&shown), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
-    assert_eq!(asks(&script, Task::Plan)[1].history.len(), 2, "without a name it is the model of the turn before");
+    assert_eq!(asks(&script, ModelTask::Plan)[1].history.len(), 2, "without a name it is the model of the turn before");
     assert!(shown["summary"].as_str().unwrap().contains("Hello"));
     let whole = platform.stream(&id, None).await;
     assert!(whole.len() >= first.len() + second.len() - 4);
@@ -44,7 +50,8 @@ async fn a_conversation_has_turns() {
     }
 }
 
-/// R-PLN-52, R-SRV-11: a turn goes on when its reader leaves, and can be joined again; while it runs nobody begins another.
+/// R-PLN-52, R-SRV-11: a turn continues after its client disconnects, and a client can reconnect; no other turn can
+/// start meanwhile.
 #[tokio::test]
 async fn a_turn_goes_on_when_its_reader_leaves() {
     let model = Gated::new(two_turns());
@@ -60,7 +67,7 @@ async fn a_turn_goes_on_when_its_reader_leaves() {
     assert_eq!((&shown["status"], texts(&shown)[1]), (&json!("completed"), "Hello Ana."));
 }
 
-/// R-SRV-11: a turn that is not to go on stops after the step that runs when its reader leaves.
+/// R-SRV-11: a turn that is not detached stops after the running superstep when its client disconnects.
 #[tokio::test]
 async fn a_turn_stops_when_its_reader_leaves() {
     let model = Gated::new(two_turns());
@@ -69,20 +76,26 @@ async fn a_turn_stops_when_its_reader_leaves() {
     let id = begun(&response);
     drop(response);
     let thread = ThreadId::from(id.as_str());
-    while !platform.server.desk().is_stopping(&thread) {
+    while !platform.server.run_service().is_stopping(&thread) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     model.gate.add_permits(2);
     platform.stream(&id, None).await;
     let shown = platform.session(&id).await;
     assert_eq!((&shown["status"], texts(&shown)), (&json!("stopped"), vec!["Hello"]));
-    assert_eq!(model.script.left(), 3, "the answer was not written");
+    assert_eq!(model.script.remaining(), 3, "the answer was not written");
 }
 
-/// R-PLN-52: a turn that runs is stopped, one that asks is set aside, and the conversation goes on with the next.
+/// R-PLN-52: a running turn is cancelled, a turn with an open interrupt is discarded, and the session continues
+/// with the next turn.
 #[tokio::test]
 async fn a_turn_is_stopped() {
-    let script = Scripted::new([no_tools(), Reply::text("Never said."), no_tools(), Reply::text("Here I am.")]);
+    let script = ScriptedModel::new([
+        no_tools(),
+        ScriptedReply::text("Never said."),
+        no_tools(),
+        ScriptedReply::text("Here I am."),
+    ]);
     let model = Gated::new(script.then(plan(&[("c1", "forget_memory", json!({ "key": "x" }), &[])])));
     let platform = platform(model.clone()).await;
     let response = platform.post("/api/assistant", &question("Hello", &json!({}))).await;
@@ -93,7 +106,7 @@ async fn a_turn_is_stopped() {
     assert_eq!(platform.stop(&id).await, 409);
     assert_eq!(platform.answer(&id, json!("x")).await, 409);
     model.gate.add_permits(9);
-    // Nothing of the script was used by the turn that was stopped.
+    // The stopped turn consumed nothing of the script.
     let (_, said) = platform.wait("Are you there?", json!({ "sessionId": id })).await;
     assert_eq!(said["answer"], "Never said.");
     platform.ask("And now?", json!({ "sessionId": id })).await;
@@ -104,13 +117,13 @@ async fn a_turn_is_stopped() {
     assert_eq!((&shown["status"], &shown["waiting"]), (&json!("stopped"), &Value::Null));
 }
 
-/// R-PLN-51: a conversation in SQLite is there after a restart, with its events, and goes on.
+/// R-PLN-51a: a session in SQLite exists after a restart, with its events, and continues.
 #[tokio::test]
 async fn a_conversation_is_there_after_a_restart() {
     let folder = Folder::new("restart");
     let file = folder.path().join("sessions.db");
     let script = two_turns();
-    let config = || async { Config::new(Stores::sqlite(&file).await.unwrap()) };
+    let config = || async { ServerConfig::new(Storage::sqlite(&file).await.unwrap()) };
     let first = started(settings(), config().await, script.clone()).await;
     let (id, sent) = first.ask("Hello", json!({})).await;
     let before = first.session(&id).await;
@@ -122,35 +135,35 @@ async fn a_conversation_is_there_after_a_restart() {
     assert_eq!(told.iter().collect::<Vec<_>>(), kept);
     let (_, said) = second.wait("What did I say?", json!({ "sessionId": id })).await;
     assert_eq!(said["answer"], "You said hello.");
-    assert_eq!(asks(&script, Task::Plan)[1].history[0].text, "Hello");
+    assert_eq!(asks(&script, ModelTask::Plan)[1].history[0].text, "Hello");
     assert_eq!(second.json("/api/assistant?userId=ana").await["sessions"][0]["title"], "Hello");
 }
 
-/// R-PLN-51: the same conversation moves from memory into SQLite by export and import, and stays its user's.
+/// R-PLN-51a: a session moves from memory to SQLite by export and import, and keeps its owner.
 #[tokio::test]
 async fn a_conversation_moves_to_another_store() {
     let (script, folder) = (two_turns(), Folder::new("move"));
-    let (here, there) = (Stores::memory(), Stores::sqlite(folder.path().join("sessions.db")).await.unwrap());
-    let first = started(settings(), Config::new(here.clone()), script.clone()).await;
+    let (here, there) = (Storage::memory(), Storage::sqlite(folder.path().join("sessions.db")).await.unwrap());
+    let first = started(settings(), ServerConfig::new(here.clone()), script.clone()).await;
     let (id, _) = first.ask("Hello", json!({})).await;
     first.server.shutdown().await;
     let mut file = Vec::new();
-    transfer::export(here.checkpoints, id.as_str(), &mut file).await.unwrap();
-    transfer::import(there.checkpoints.clone(), &file[..], Name::Same).await.unwrap();
-    let second = started(settings(), Config::new(there), script.clone()).await;
+    transfer::export(here.checkpointer, id.as_str(), &mut file).await.unwrap();
+    transfer::import(there.checkpointer.clone(), &file[..], ImportName::Same).await.unwrap();
+    let second = started(settings(), ServerConfig::new(there), script.clone()).await;
     let of_another = second.wait("Mine now?", json!({ "sessionId": id, "userId": "sam" })).await;
     assert_eq!(of_another.0, 403);
     let (_, said) = second.wait("What did I say?", json!({ "sessionId": id })).await;
     assert_eq!(said["answer"], "You said hello.");
     let shown = second.session(&id).await;
     assert_eq!(texts(&shown), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
-    assert_eq!(asks(&script, Task::Plan)[1].history.len(), 2);
+    assert_eq!(asks(&script, ModelTask::Plan)[1].history.len(), 2);
 }
 
-/// R-PLN-66: everybody sees their own conversations, the newest first.
+/// R-PLN-66: users see only their own sessions, newest first.
 #[tokio::test]
 async fn conversations_are_listed() {
-    let platform = platform(Scripted::default()).await;
+    let platform = platform(ScriptedModel::default()).await;
     let local = |user: &str| json!({ "model": "local", "userId": user });
     let (first, _) = platform.ask("The first question", local("ana")).await;
     platform.ask("A question of Sam", local("sam")).await;
@@ -170,10 +183,10 @@ async fn conversations_are_listed() {
     assert_eq!(title, "The first question", "it keeps what it began with");
 }
 
-/// R-PLN-47: a user lists what is remembered and deletes it; others do not see it.
+/// R-PLN-47: users list and delete the facts about themselves; other users do not see them.
 #[tokio::test]
 async fn what_is_remembered_is_listed_and_deleted() {
-    let platform = platform(Scripted::default()).await;
+    let platform = platform(ScriptedModel::default()).await;
     platform.ask("Remember that I weigh in kilograms", json!({ "model": "local" })).await;
     let facts = platform.json("/api/assistant/memory?userId=ana").await;
     let [fact] = facts["facts"].as_array().unwrap().as_slice() else { panic!("one fact: {facts}") };
@@ -193,10 +206,10 @@ fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect()
 }
 
-/// R-PLN-56, R-PLN-54, R-PLN-25: a page learns what can be chosen: models, users, tools, tables, examples.
+/// R-PLN-56, R-PLN-54, R-PLN-25: the settings list the available models, users, tools, tables and examples.
 #[tokio::test]
 async fn a_page_learns_what_there_is() {
-    let platform = platform(Scripted::default()).await;
+    let platform = platform(ScriptedModel::default()).await;
     let settings = platform.json("/api/assistant/settings?userId=ana").await;
     let local = &settings["models"][0];
     assert_eq!((&local["name"], &local["label"]), (&json!("local"), &json!("rule-based, no language model")));
@@ -211,16 +224,16 @@ async fn a_page_learns_what_there_is() {
     assert!(tables.iter().any(|table| table["name"] == "orders" && table["rows"] == 904));
     assert_eq!(settings["examples"], json!(["How many orders shipped late in October?"]));
     assert_eq!(settings["limits"]["messageBytes"], 32768);
-    let graphs = platform.server.desk().served("assistant").unwrap();
+    let graphs = platform.server.run_service().graph("assistant").unwrap();
     assert_eq!(graphs.name(), "assistant");
 }
 
-/// R-PLN-25, R-PLN-31: everybody is told of the tools, tables and documents that they may use, and of no other; whoever does
-/// not say who they are is told of none.
+/// R-PLN-25, R-PLN-31: the settings list exactly the tools, tables and documents that the user may use; a request
+/// without a user id gets none.
 #[tokio::test]
 async fn everybody_is_told_what_they_may_use() {
     let more = Settings { more_tools: vec![Fake::giving("crm_find", json!({})).into()], ..settings() };
-    let platform = started(more, Config::new(Stores::memory()), Scripted::default()).await;
+    let platform = started(more, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     let told = |user: &str| {
         let path = format!("/api/assistant/settings{user}");
         let platform = &platform;
@@ -246,17 +259,17 @@ async fn everybody_is_told_what_they_may_use() {
     assert_eq!(platform.get("/api/assistant/settings?userId=nobody").await.status(), 403);
 }
 
-/// R-PLN-57: the sample runs from a folder of its own, which it is written to.
+/// The sample runs from its own folder, which is unpacked on first use.
 #[tokio::test]
 async fn the_sample_is_all_it_needs() {
     let folder = Folder::new("sample");
     let settings = Settings::sample(folder.path());
     assert_eq!(settings.today.as_deref(), Some("2026-11-02"));
-    let script = Scripted::new([
+    let script = ScriptedModel::new([
         plan(&[("c1", "search_docs", json!({ "query": "late order" }), &[])]),
-        Reply::text("An order is late when it ships after its due date [1]."),
+        ScriptedReply::text("An order is late when it ships after its due date [1]."),
     ]);
-    let platform = started(settings, Config::new(Stores::memory()), script).await;
+    let platform = started(settings, ServerConfig::new(Storage::memory()), script).await;
     let (_, said) = platform.wait("When is an order late?", json!({})).await;
     let reference = &said["references"][0];
     assert_eq!((&reference["tool"], &reference["query"]), (&json!("search_docs"), &json!("late order")));
@@ -265,21 +278,21 @@ async fn the_sample_is_all_it_needs() {
     assert!(examples.as_array().unwrap().len() > 3);
 }
 
-/// R-PLN-56, R-PLN-58: without a name it is rules that answer, from the same graph, and everybody is told. They answer
-/// what the page proposes.
+/// R-PLN-56, R-PLN-58: the default model is the rule model in the same graph, and responses say so. The rules
+/// answer the example questions of the page.
 #[tokio::test]
 async fn rules_answer_what_the_page_proposes() {
     let folder = Folder::new("rules");
     let settings = Settings::sample(folder.path());
     let examples = settings.examples.clone();
-    let platform = started(settings, Config::new(Stores::memory()), Scripted::default()).await;
+    let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     for example in &examples {
         let body = json!({ "message": example, "userId": "ana", "sessionId": "rules" });
         let request = platform.client.post(platform.url("/api/assistant")).header("accept", "application/json");
         let said: Value = request.json(&body).send().await.unwrap().json().await.unwrap();
         assert_eq!(said["model"]["label"], "rule-based, no language model");
         let answer = said["answer"].as_str().unwrap_or_default();
-        // The three of one name are asked about.
+        // The ambiguous name causes a clarification question.
         assert_eq!(said["waiting"]["kind"] == "clarification", example.contains("Miller"), "{said}");
         assert_eq!(answer.is_empty(), example.contains("Miller"), "{example}");
         assert!(!answer.contains("do not know"), "{example}: {answer}");
@@ -289,16 +302,16 @@ async fn rules_answer_what_the_page_proposes() {
     }
 }
 
-/// R-PLN-55: tools of others stand beside the assistant's own, and none takes the name of one of those.
+/// R-PLN-55: external tools are added to the assistant's own, and cannot reuse their names.
 #[tokio::test]
 async fn tools_of_others_are_used() {
     let found = Fake::giving("web_search", json!({ "results": [{ "title": "Tents", "url": "https://example.org" }] }));
-    let script = Scripted::new([plan(&[("c1", "web_search", json!({}), &[])]), Reply::text("Tents [1].")]);
+    let script = ScriptedModel::new([plan(&[("c1", "web_search", json!({}), &[])]), ScriptedReply::text("Tents [1].")]);
     let more = Settings { more_tools: vec![found.clone().into()], ..settings() };
-    let platform = started(more, Config::new(Stores::memory()), script).await;
+    let platform = started(more, ServerConfig::new(Storage::memory()), script).await;
     let (_, said) = platform.wait("What do others sell?", json!({})).await;
     assert_eq!((&said["answer"], found.calls().len()), (&json!("Tents [1]."), 1));
     let taken = Fake::giving("bq_query", json!({}));
     let more = Settings { more_tools: vec![taken.into()], ..settings() };
-    assert!(app(more, Models::default()).is_err());
+    assert!(app(more, ModelRegistry::default()).is_err());
 }

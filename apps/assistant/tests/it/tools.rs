@@ -1,45 +1,45 @@
-//! The tools, called as the assistant calls them: by name, with JSON, on somebody's behalf.
+//! The tools, called as in a run: by name, with JSON, on behalf of a user.
 
 mod bigquery;
 mod data;
 mod files;
 mod guard;
+mod mcp_servers;
 mod memory;
 mod query;
+mod query_rewrite;
 mod sample;
-mod servers;
 mod simple;
 mod web;
-mod written;
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
-use superstep::tool::SharedTool;
-use superstep_assistant::data::Data;
-use superstep_assistant::tools::{Access, Caller, ToolSettings, tools};
+use superstep::tools::SharedTool;
+use superstep_assistant::data::Dataset;
+use superstep_assistant::tools::{Caller, DataAccess, ToolSettings, tools};
 
-/// The shop, loaded once for all tests.
-fn shop() -> Arc<Data> {
-    static SHOP: LazyLock<Arc<Data>> = LazyLock::new(|| Arc::new(Data::sample().unwrap()));
+/// Returns the shop data, loaded once for all tests.
+fn shop() -> Arc<Dataset> {
+    static SHOP: LazyLock<Arc<Dataset>> = LazyLock::new(|| Arc::new(Dataset::sample().unwrap()));
     SHOP.clone()
 }
 
-/// Somebody who may see everything but these tables and columns.
+/// Returns a caller who may see everything except these tables and columns.
 fn caller(denied_tables: &[&str], denied_columns: &[&str]) -> Arc<Caller> {
     let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-    let access = Access { denied_tables: owned(denied_tables), denied_columns: owned(denied_columns), rows: 1_000 };
+    let access = DataAccess { denied_tables: owned(denied_tables), denied_columns: owned(denied_columns), rows: 1_000 };
     Arc::new(Caller { access, zone: "Europe/Berlin".to_owned(), ..Caller::new("ana") })
 }
 
-/// The tools with nothing but the shop.
+/// Returns the tools with only the shop data.
 fn plain() -> Vec<SharedTool> {
     tools(&ToolSettings::new(shop())).unwrap()
 }
 
-/// Calls a tool; gives its JSON or what it says when it fails.
+/// Calls a tool; returns its JSON or its error text.
 async fn call(tools: &[SharedTool], name: &str, args: Value, caller: &Arc<Caller>) -> Result<Value, String> {
     let tool = tools.iter().find(|tool| tool.spec().name == name).unwrap_or_else(|| panic!("no tool `{name}`"));
     let Value::Object(args) = args else { panic!("arguments are an object") };
@@ -49,7 +49,7 @@ async fn call(tools: &[SharedTool], name: &str, args: Value, caller: &Arc<Caller
     }
 }
 
-/// The word that an error begins with.
+/// Returns the kind of an error.
 fn kind(outcome: &Result<Value, String>) -> &str {
     match outcome {
         Ok(_) => "fine",
@@ -57,7 +57,7 @@ fn kind(outcome: &Result<Value, String>) -> &str {
     }
 }
 
-/// A fresh folder of its own for a test.
+/// Creates an empty folder for a test.
 fn fresh(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("assistant-{name}"));
     fs::remove_dir_all(&folder).ok();

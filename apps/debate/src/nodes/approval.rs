@@ -1,17 +1,17 @@
-//! The place where a person lets a debate go on, or ends it.
+//! Approval node: the user lets the debate continue, or ends it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use superstep::{Ask, Command, Ctx, Message, NodeError, View};
+use superstep::{Command, Interrupts, Message, NodeError, RunContext, View};
 
-use crate::hall::{FactCheck, Hall};
-use crate::state::Debate;
+use crate::context::{DebateContext, FactCheckMode};
+use crate::state::DebateState;
 
 /// What the person answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct ApprovalAnswer {
     /// Whether the debate goes on.
     pub approved: bool,
     /// Something to say to the voices.
@@ -19,29 +19,33 @@ pub struct Answer {
     pub note: Option<String>,
 }
 
-/// Asks, and does what the person says.
-pub(crate) async fn approval(debate: View<Debate>, hall: Ctx<Hall>, ask: Ask) -> Result<Command<Debate>, NodeError> {
-    let answer: Answer = ask.person("approval", question(&debate)).await?;
-    let mut update = Debate::update().awaiting_approval(false).user_approved(answer.approved);
-    // What a person said is kept whatever they decided.
+/// Interrupts for an approval, and applies the answer.
+pub(crate) async fn approval(
+    debate: View<DebateState>,
+    hall: RunContext<DebateContext>,
+    ask: Interrupts,
+) -> Result<Command<DebateState>, NodeError> {
+    let answer: ApprovalAnswer = ask.raise("approval", question(&debate)).await?;
+    let mut update = DebateState::update().awaiting_approval(false).user_approved(answer.approved);
+    // The note is saved whatever the decision was.
     if let Some(note) = answer.note.as_deref().map(str::trim).filter(|note| !note.is_empty()) {
         update = update.messages(Message::user(note).with_metadata("round", debate.round));
     }
-    let is_argued = !answer.approved || debate.is_argued();
+    let is_argued = !answer.approved || debate.is_ready_for_summary();
     let command = Command::new().update(update);
-    Ok(match is_argued && hall.fact_check == FactCheck::AtEnd {
+    Ok(match is_argued && hall.fact_check == FactCheckMode::AtEnd {
         true => command.and_goto("fact_check"),
         false => command,
     })
 }
 
-/// `{round, last, question}`, where `last` is what both sides said in the round.
-fn question(debate: &Debate) -> Value {
+/// Returns `{round, last, question}`, where `last` contains the messages of both sides in the round.
+fn question(debate: &DebateState) -> Value {
     let mut last: Vec<Value> =
         debate.turns().rev().take(2).map(|turn| json!({ "name": turn.name, "content": turn.text() })).collect();
     last.reverse();
     let (round, rounds) = (debate.round, debate.max_rounds);
-    let question = if debate.is_argued() {
+    let question = if debate.is_ready_for_summary() {
         format!("All {rounds} rounds are over. Shall the moderator sum up?")
     } else {
         format!("Round {round} of {rounds} is over. Shall the debate go on?")

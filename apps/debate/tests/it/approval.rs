@@ -1,45 +1,45 @@
-//! A person who lets a debate go on, or ends it.
+//! Tests of approvals: the user lets a debate continue, or ends it.
 
 use serde_json::json;
-use superstep::model::Trouble;
-use superstep::{Code, Compiled, Memory, Outcome};
-use superstep_debate::{Answer, Approval, Debate, FactCheck, Hall, Status, read};
+use superstep::models::ModelErrorKind;
+use superstep::{CompiledGraph, ErrorCode, MemoryCheckpointer, Outcome};
+use superstep_debate::{ApprovalAnswer, ApprovalMode, DebateContext, DebateState, DebateStatus, FactCheckMode, read};
 
 use crate::support::{Speaker, debates, due, opening, said, speakers};
 
-fn answer(approved: bool, note: Option<&str>) -> Answer {
-    Answer { approved, note: note.map(str::to_owned) }
+fn answer(approved: bool, note: Option<&str>) -> ApprovalAnswer {
+    ApprovalAnswer { approved, note: note.map(str::to_owned) }
 }
 
 struct Case {
-    graph: Compiled<Debate, Hall>,
-    hall: Hall,
+    graph: CompiledGraph<DebateState, DebateContext>,
+    hall: DebateContext,
     speaker: Speaker,
 }
 
 impl Case {
-    fn new(approval: Approval) -> Self {
+    fn new(approval: ApprovalMode) -> Self {
         let speaker = Speaker::default();
-        let hall = Hall::new(speaker.clone()).approval(approval);
-        Self { graph: debates(Memory::new()), hall, speaker }
+        let hall = DebateContext::new(speaker.clone()).approval(approval);
+        Self { graph: debates(MemoryCheckpointer::new()), hall, speaker }
     }
 
-    async fn begin(&self) -> Outcome<Debate> {
-        self.graph.run(opening(3)).thread("t").context(self.hall.clone()).await.unwrap()
+    async fn begin(&self) -> Outcome<DebateState> {
+        self.graph.invoke(opening(3)).thread("t").context(self.hall.clone()).await.unwrap()
     }
 
-    async fn say(&self, answer: Answer) -> Outcome<Debate> {
+    async fn say(&self, answer: ApprovalAnswer) -> Outcome<DebateState> {
         self.graph.resume("t", answer).context(self.hall.clone()).await.unwrap()
     }
 }
 
-/// R-DEB-47, R-DEB-27, R-DEB-6, R-DEB-7: after each round a person is asked, three times in all.
+/// R-DEB-47, R-DEB-27, R-DEB-6, R-DEB-7: the user is asked after each round, three times in all.
 #[tokio::test]
 async fn each_round_asks_three_times() {
-    let case = Case::new(Approval::EachRound);
+    let case = Case::new(ApprovalMode::EachRound);
     let mut outcome = case.begin().await;
     for round in 1..=3 {
-        let [question] = outcome.questions() else { panic!("one question in round {round}") };
+        let [question] = outcome.interrupts() else { panic!("one question in round {round}") };
         assert_eq!(question.value["round"], round);
         let last = json!([
             { "name": "optimist", "content": said("optimist", round) },
@@ -48,49 +48,50 @@ async fn each_round_asks_three_times() {
         assert_eq!(question.value["last"], last);
         assert!(question.value["question"].as_str().unwrap().ends_with('?'));
         let seen = read(&case.graph.threads(), "t").await.unwrap();
-        assert!(seen.debate.awaiting_approval && seen.debate.status == Status::Running);
-        assert_eq!(seen.question.as_ref().map(|seen| seen.id), Some(question.id));
+        assert!(seen.state.awaiting_approval && seen.state.status == DebateStatus::Running);
+        assert_eq!(seen.pending_interrupt.as_ref().map(|seen| seen.id), Some(question.id));
         outcome = case.say(answer(true, None)).await;
         assert_eq!(outcome.state.user_approved, Some(true));
     }
     assert!(outcome.is_finished() && !outcome.state.awaiting_approval);
     assert_eq!((outcome.state.messages.len(), outcome.state.round), (8, 3));
-    assert_eq!(outcome.state.status, Status::Completed);
+    assert_eq!(outcome.state.status, DebateStatus::Completed);
     assert_eq!(case.speaker.turns().len(), 7, "nobody speaks twice because of a question");
 }
 
-/// R-DEB-47, R-DEB-27: ending at the first question leads straight to the moderator, who says so.
+/// R-DEB-47, R-DEB-27: ending the debate at the first approval leads straight to the moderator, whose summary says
+/// so.
 #[tokio::test]
 async fn a_person_ends_the_debate() {
-    let case = Case::new(Approval::EachRound);
+    let case = Case::new(ApprovalMode::EachRound);
     case.begin().await;
     let ended = case.say(answer(false, None)).await;
     let debate = &ended.state;
     assert_eq!(speakers(debate), ["user", "optimist", "skeptic", "moderator"]);
     assert_eq!((debate.round, debate.user_approved), (1, Some(false)));
-    assert_eq!((debate.status, debate.awaiting_approval), (Status::Completed, false));
+    assert_eq!((debate.status, debate.awaiting_approval), (DebateStatus::Completed, false));
     assert!(debate.summary().unwrap().text().contains("ended by the user after round 1"));
     assert_eq!(case.speaker.last_cue().notes, ["ended by the user after round 1"]);
 }
 
-/// R-DEB-27: before the summary a person is asked once.
+/// R-DEB-27: with `BeforeSummary` the user is asked once.
 #[tokio::test]
 async fn before_the_summary_a_person_is_asked_once() {
-    let case = Case::new(Approval::BeforeSummary);
+    let case = Case::new(ApprovalMode::BeforeSummary);
     let asked = case.begin().await;
-    assert_eq!((asked.questions().len(), asked.state.round), (1, 3));
-    assert_eq!(asked.questions()[0].value["round"], 3);
+    assert_eq!((asked.interrupts().len(), asked.state.round), (1, 3));
+    assert_eq!(asked.interrupts()[0].value["round"], 3);
     let done = case.say(answer(true, None)).await;
-    assert!(done.is_finished() && done.state.status == Status::Completed);
+    assert!(done.is_finished() && done.state.status == DebateStatus::Completed);
     let steps = due(&case.graph, "t").await;
     assert_eq!(steps[6..], ["approval", "moderator", ""]);
     assert!(!done.state.summary().unwrap().text().contains("ended by the user"));
 }
 
-/// R-DEB-27: a note becomes what the user said, and the voices hear it.
+/// R-DEB-27: a note becomes a message of the user, and the agents receive it.
 #[tokio::test]
 async fn a_note_is_heard() {
-    let case = Case::new(Approval::EachRound);
+    let case = Case::new(ApprovalMode::EachRound);
     case.begin().await;
     let outcome = case.say(answer(true, Some(" Mind the cost. "))).await;
     let note = outcome.state.messages.get(3).unwrap();
@@ -100,53 +101,57 @@ async fn a_note_is_heard() {
     assert_eq!(speakers(&outcome.state)[6..], ["user", "moderator"]);
 }
 
-/// R-DEB-27: an answer of another form is refused, and the question stays.
+/// R-DEB-27: an answer that does not match the schema is rejected, and the interrupt stays open.
 #[tokio::test]
 async fn another_answer_is_refused() {
-    let case = Case::new(Approval::EachRound);
+    let case = Case::new(ApprovalMode::EachRound);
     case.begin().await;
     for wrong in
         [json!("yes"), json!({ "approved": "yes" }), json!({ "note": "?" }), json!({ "approved": true, "by": 1 })]
     {
         let refused = case.graph.resume("t", wrong.clone()).context(case.hall.clone()).await;
-        assert_eq!(refused.err().map(|error| error.code()), Some(Code::InvalidResume), "{wrong}");
+        assert_eq!(refused.err().map(|error| error.code()), Some(ErrorCode::InvalidResume), "{wrong}");
     }
-    assert!(read(&case.graph.threads(), "t").await.unwrap().question.is_some());
+    assert!(read(&case.graph.threads(), "t").await.unwrap().pending_interrupt.is_some());
 }
 
-/// R-DEB-27, R-DEB-47: an input on a debate that waits asks once more, and passes nobody over.
+/// R-DEB-27, R-DEB-47: an input for a debate with an open approval raises the interrupt again, and does not skip
+/// it.
 #[tokio::test]
 async fn an_input_passes_no_question_over() {
-    let case = Case::new(Approval::EachRound);
+    let case = Case::new(ApprovalMode::EachRound);
     case.begin().await;
     let again = case.begin().await;
-    assert_eq!((again.questions().len(), again.state.round), (1, 1));
-    assert_eq!(again.questions()[0].value["round"], 1);
+    assert_eq!((again.interrupts().len(), again.state.round), (1, 1));
+    assert_eq!(again.interrupts()[0].value["round"], 1);
     assert_eq!(case.speaker.turns(), ["optimist 1", "skeptic 1"]);
     let ended = case.say(answer(false, None)).await;
     assert_eq!(speakers(&ended.state), ["user", "optimist", "skeptic", "moderator"]);
 }
 
-/// R-DEB-26, R-DEB-27: where nobody is asked after a round nobody is waited for, and the debate comes to its summary.
+/// R-DEB-26, R-DEB-27: a stale pending approval is cleared if none follows the round, and the debate reaches its
+/// summary.
 #[tokio::test]
 async fn nobody_is_waited_for_who_is_not_asked() {
-    let speaker = Speaker::default().failing("skeptic 1", Trouble::KeyRefused);
-    let (graph, hall) = (debates(Memory::new()), Hall::new(speaker).fact_check(FactCheck::EachRound));
-    graph.run(opening(1)).thread("t").context(hall.clone()).await.unwrap_err();
-    graph.threads().update("t", Debate::update().awaiting_approval(true)).as_node("optimist").await.unwrap();
-    let done = graph.go_on("t").context(hall).await.unwrap();
-    assert_eq!((done.state.status, done.state.awaiting_approval), (Status::Completed, false));
+    let speaker = Speaker::default().failing("skeptic 1", ModelErrorKind::InvalidApiKey);
+    let (graph, hall) =
+        (debates(MemoryCheckpointer::new()), DebateContext::new(speaker).fact_check(FactCheckMode::EachRound));
+    graph.invoke(opening(1)).thread("t").context(hall.clone()).await.unwrap_err();
+    graph.threads().update_state("t", DebateState::update().awaiting_approval(true)).as_node("optimist").await.unwrap();
+    let done = graph.continue_thread("t").context(hall).await.unwrap();
+    assert_eq!((done.state.status, done.state.awaiting_approval), (DebateStatus::Completed, false));
     assert_eq!(done.state.fact_check_results.len(), 2);
 }
 
-/// R-DEB-26, R-DEB-27: with both, claims are looked up while the person thinks, and the moderator gets all of it.
+/// R-DEB-26, R-DEB-27: with both options, claims are checked during the approval, and the moderator receives all
+/// results.
 #[tokio::test]
 async fn claims_are_looked_up_while_a_person_thinks() {
     for (fact_check, steps) in [
-        (FactCheck::EachRound, vec!["optimist", "skeptic", "approval+fact_check", "moderator", ""]),
-        (FactCheck::AtEnd, vec!["optimist", "skeptic", "approval", "fact_check", "moderator", ""]),
+        (FactCheckMode::EachRound, vec!["optimist", "skeptic", "approval+fact_check", "moderator", ""]),
+        (FactCheckMode::AtEnd, vec!["optimist", "skeptic", "approval", "fact_check", "moderator", ""]),
     ] {
-        let mut case = Case::new(Approval::EachRound);
+        let mut case = Case::new(ApprovalMode::EachRound);
         case.hall = case.hall.fact_check(fact_check);
         case.begin().await;
         let ended = case.say(answer(false, None)).await;

@@ -1,52 +1,52 @@
-//! The process dies at every write of a debate, once with the write lost and once kept.
+//! Crash tests: the process dies at every write of a debate, once with the write lost and once persisted.
 
 use serde_json::{Value, json};
 use superstep::core::port::SharedCheckpointer;
-use superstep::testing::{CrashAt, LastWrite};
-use superstep::{Compiled, Error, Memory, Outcome};
-use superstep_debate::{Answer, Approval, Debate, FactCheck, Hall};
+use superstep::testing::{CrashedWrite, CrashingCheckpointer};
+use superstep::{CompiledGraph, Error, MemoryCheckpointer, Outcome};
+use superstep_debate::{ApprovalAnswer, ApprovalMode, DebateContext, DebateState, FactCheckMode};
 
 use crate::support::{Speaker, clock, debates, opening};
 
 async fn live(
-    graph: &Compiled<Debate, Hall>,
-    hall: &Hall,
+    graph: &CompiledGraph<DebateState, DebateContext>,
+    hall: &DebateContext,
     store: impl Into<SharedCheckpointer>,
     has_begun: bool,
-) -> Result<Outcome<Debate>, Error> {
+) -> Result<Outcome<DebateState>, Error> {
     let store = store.into();
-    let has_thread = has_begun && graph.threads().checkpointer(store.clone()).state("t").await.is_ok();
+    let has_thread = has_begun && graph.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
     let begun = match has_thread {
-        true => graph.go_on("t"),
-        false => graph.run(opening(2)).thread("t"),
+        true => graph.continue_thread("t"),
+        false => graph.invoke(opening(2)).thread("t"),
     };
     let mut outcome = begun.context(hall.clone()).checkpointer(store.clone()).clock(clock()).await?;
-    while !outcome.questions().is_empty() {
-        let answer = Answer { approved: true, note: None };
+    while !outcome.interrupts().is_empty() {
+        let answer = ApprovalAnswer { approved: true, note: None };
         outcome = graph.resume("t", answer).context(hall.clone()).checkpointer(store.clone()).clock(clock()).await?;
     }
     Ok(outcome)
 }
 
-/// What must be equal; ids of messages name the task, and tasks have other ids on another thread.
-fn told(debate: &Debate) -> Value {
+/// Returns the data that must be equal; message ids contain the task id, which differs between threads.
+fn told(debate: &DebateState) -> Value {
     let messages: Vec<_> = debate.messages.iter().map(|message| (message.name.clone(), message.text())).collect();
     json!([messages, debate.round, debate.status, debate.token_usage, debate.fact_check_results, debate.end_time])
 }
 
-async fn check(hall_of: impl Fn(Speaker) -> Hall, least: usize) {
-    let graph = debates(Memory::new());
+async fn check(hall_of: impl Fn(Speaker) -> DebateContext, least: usize) {
+    let graph = debates(MemoryCheckpointer::new());
     let calm = Speaker::default();
-    let expected = told(&live(&graph, &hall_of(calm.clone()), Memory::new(), false).await.unwrap().state);
-    for last in [LastWrite::Lost, LastWrite::Kept] {
+    let expected = told(&live(&graph, &hall_of(calm.clone()), MemoryCheckpointer::new(), false).await.unwrap().state);
+    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
         for at in 0.. {
-            let (disk, speaker) = (Memory::new(), Speaker::default());
+            let (disk, speaker) = (MemoryCheckpointer::new(), Speaker::default());
             let hall = hall_of(speaker.clone());
-            let survived = live(&graph, &hall, CrashAt::new(disk.clone(), at, last), false).await.is_ok();
+            let survived = live(&graph, &hall, CrashingCheckpointer::new(disk.clone(), at, last), false).await.is_ok();
             let outcome = live(&graph, &hall, disk.clone(), true).await.unwrap();
             assert_eq!(told(&outcome.state), expected, "crash at write {at}, {last:?}");
             let repeated = speaker.turns().len() - calm.turns().len();
-            let allowed = usize::from(last == LastWrite::Lost && !survived);
+            let allowed = usize::from(last == CrashedWrite::Lost && !survived);
             assert!(repeated <= allowed, "crash at write {at}, {last:?}: {:?}", speaker.turns());
             if survived {
                 assert!(at >= least, "the sweep ended after {at} writes");
@@ -56,17 +56,19 @@ async fn check(hall_of: impl Fn(Speaker) -> Hall, least: usize) {
     }
 }
 
-/// R-DEB-29, R-DEB-46: whatever write the process dies at, going on ends in the same debate; no turn is in it twice, and
-/// none whose write was kept is asked for again.
+/// R-DEB-29, R-DEB-46: whatever write the process dies at, the resumed debate ends the same; no turn occurs twice,
+/// and no persisted turn is requested again.
 #[tokio::test]
 async fn a_debate_survives_a_crash_at_any_write() {
-    check(Hall::new, 6).await;
+    check(DebateContext::new, 6).await;
 }
 
-/// R-DEB-26, R-DEB-27, R-DEB-29: also with a person who is asked, and with claims that are looked up beside.
+/// R-DEB-26, R-DEB-27, R-DEB-29: the same with approvals, and with claims checked in parallel.
 #[tokio::test]
 async fn a_debate_with_everything_survives_a_crash_at_any_write() {
-    check(|model| Hall::new(model).approval(Approval::EachRound).fact_check(FactCheck::EachRound), 10).await;
-    check(|model| Hall::new(model).approval(Approval::BeforeSummary).fact_check(FactCheck::AtEnd), 8).await;
-    check(|model| Hall::new(model).fact_check(FactCheck::EachRound), 8).await;
+    check(|model| DebateContext::new(model).approval(ApprovalMode::EachRound).fact_check(FactCheckMode::EachRound), 10)
+        .await;
+    check(|model| DebateContext::new(model).approval(ApprovalMode::BeforeSummary).fact_check(FactCheckMode::AtEnd), 8)
+        .await;
+    check(|model| DebateContext::new(model).fact_check(FactCheckMode::EachRound), 8).await;
 }

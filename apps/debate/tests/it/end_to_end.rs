@@ -1,29 +1,31 @@
-//! A whole debate, step by step.
+//! Tests of a complete debate, superstep by superstep.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use superstep::core::message::Usage;
-use superstep::model::{Reply, Scripted};
-use superstep::{Memory, StreamEvent};
-use superstep_debate::{Debate, Hall, Status};
+use superstep::core::message::TokenUsage;
+use superstep::models::{ScriptedModel, ScriptedReply};
+use superstep::{MemoryCheckpointer, StreamEvent};
+use superstep_debate::{DebateContext, DebateState, DebateStatus};
 
 use crate::support::{TOPIC, clock, debates, history, morning, opening, speakers};
 
 const SCRIPT: [&str; 7] = ["Yes, one.", "No, one.", "Yes, two.", "No, two.", "Yes, three.", "No, three.", "So it is."];
 
-fn script() -> Scripted {
-    let reply = |(place, text): (usize, &&str)| Reply::text(*text).with_usage(Usage::new(100 + place as u64, 7));
-    Scripted::new(SCRIPT.iter().enumerate().map(reply))
+fn script() -> ScriptedModel {
+    let reply =
+        |(place, text): (usize, &&str)| ScriptedReply::text(*text).with_usage(TokenUsage::new(100 + place as u64, 7));
+    ScriptedModel::new(SCRIPT.iter().enumerate().map(reply))
 }
 
-/// R-DEB-46, R-DEB-24, R-DEB-2, R-DEB-3, R-DEB-4, R-DEB-5: eight checkpoints, as the table has them.
+/// R-DEB-46, R-DEB-24, R-DEB-2, R-DEB-3, R-DEB-4, R-DEB-5: a debate of three rounds has the eight checkpoints of
+/// the specification.
 #[tokio::test]
 async fn a_debate_of_three_rounds_is_the_table() {
-    let (graph, model) = (debates(Memory::new()), script());
-    let run = graph.run(opening(3)).thread("t").context(Hall::new(model.clone())).clock(clock());
+    let (graph, model) = (debates(MemoryCheckpointer::new()), script());
+    let run = graph.invoke(opening(3)).thread("t").context(DebateContext::new(model.clone())).clock(clock());
     let done = run.await.unwrap();
-    assert!(done.is_finished() && model.left() == 0);
+    assert!(done.is_finished() && model.remaining() == 0);
     let rows: Vec<_> = history(&graph, "t")
         .await
         .iter()
@@ -33,7 +35,7 @@ async fn a_debate_of_three_rounds_is_the_table() {
             (saved.checkpoint.step, debate.messages.len(), debate.round, debate.status, next)
         })
         .collect();
-    let row = |step, messages, round, next: &str| (step, messages, round, Status::Running, next.to_owned());
+    let row = |step, messages, round, next: &str| (step, messages, round, DebateStatus::Running, next.to_owned());
     let expected = [
         row(0, 1, 0, "optimist"),
         row(1, 2, 0, "skeptic"),
@@ -42,16 +44,17 @@ async fn a_debate_of_three_rounds_is_the_table() {
         row(4, 5, 2, "optimist"),
         row(5, 6, 2, "skeptic"),
         row(6, 7, 3, "moderator"),
-        (7, 8, 3, Status::Completed, String::new()),
+        (7, 8, 3, DebateStatus::Completed, String::new()),
     ];
     assert_eq!(rows, expected);
 }
 
-/// R-DEB-1, R-DEB-9, R-DEB-10, R-DEB-11, R-DEB-25, R-DEB-28, R-DEB-46: what the last state holds.
+/// R-DEB-1, R-DEB-9, R-DEB-10, R-DEB-11, R-DEB-25, R-DEB-28, R-DEB-46: the last state contains all messages and
+/// results.
 #[tokio::test]
 async fn the_last_state_holds_everything_that_was_said() {
-    let graph = debates(Memory::new());
-    let done = graph.run(opening(3)).context(Hall::new(script())).clock(clock()).await.unwrap();
+    let graph = debates(MemoryCheckpointer::new());
+    let done = graph.invoke(opening(3)).context(DebateContext::new(script())).clock(clock()).await.unwrap();
     let debate = &done.state;
     let turns = ["optimist", "skeptic"].repeat(3);
     assert_eq!(speakers(debate), [&["user"][..], &turns, &["moderator"]].concat());
@@ -71,11 +74,11 @@ async fn the_last_state_holds_everything_that_was_said() {
     assert!(debate.fact_check_results.is_empty());
 }
 
-/// R-DEB-46: what is told on the way: the graph first and last, each answer piece by piece.
+/// R-DEB-46: the events of a debate: the graph first and last, each response in chunks.
 #[tokio::test]
 async fn a_debate_is_told_as_it_goes() {
-    let graph = debates(Memory::new());
-    let mut stream = graph.run(opening(3)).context(Hall::new(script())).stream_events();
+    let graph = debates(MemoryCheckpointer::new());
+    let mut stream = graph.invoke(opening(3)).context(DebateContext::new(script())).stream_events();
     let mut told: Vec<StreamEvent> = Vec::new();
     while let Some(event) = stream.next().await {
         told.push(event);
@@ -98,39 +101,40 @@ async fn a_debate_is_told_as_it_goes() {
     assert_eq!(joined, messages);
 }
 
-/// R-DEB-28: where the provider counts nothing we estimate, and say so.
+/// R-DEB-28: token counts that the provider does not report are estimated, and marked as such.
 #[tokio::test]
 async fn estimates_are_marked() {
-    let graph = debates(Memory::new());
-    let done = graph.run(opening(1)).context(Hall::new(Scripted::new(["Yes.", "No.", "So."]))).await.unwrap();
+    let graph = debates(MemoryCheckpointer::new());
+    let done =
+        graph.invoke(opening(1)).context(DebateContext::new(ScriptedModel::new(["Yes.", "No.", "So."]))).await.unwrap();
     let usages: Vec<_> = done.state.messages.iter().filter_map(|message| message.usage.clone()).collect();
     assert!(usages.len() == 3 && usages.iter().all(|usage| usage.estimated));
     assert_eq!(done.state.token_usage, usages.iter().map(|usage| usage.total_tokens).sum::<u64>());
     assert!(done.state.is_usage_estimated());
 }
 
-/// R-DEB-16, R-DEB-24: a debate that is over stays as it is, whatever is said to it.
+/// R-DEB-16, R-DEB-24: a debate that has ended does not change, whatever the input is.
 #[tokio::test]
 async fn nothing_follows_the_end() {
-    let graph = debates(Memory::new());
-    let hall = || Hall::new(Scripted::new(["Yes.", "No.", "So."]));
-    let done = graph.run(opening(1)).thread("t").context(hall()).await.unwrap();
-    let more = Debate::input().messages("And now?");
-    let again = graph.run(more).thread("t").context(hall()).await.unwrap();
+    let graph = debates(MemoryCheckpointer::new());
+    let hall = || DebateContext::new(ScriptedModel::new(["Yes.", "No.", "So."]));
+    let done = graph.invoke(opening(1)).thread("t").context(hall()).await.unwrap();
+    let more = DebateState::input().messages("And now?");
+    let again = graph.invoke(more).thread("t").context(hall()).await.unwrap();
     assert_eq!(again.state.messages.len(), done.state.messages.len() + 1);
-    assert_eq!(again.state.status, Status::Completed);
+    assert_eq!(again.state.status, DebateStatus::Completed);
     assert!(again.is_finished());
 }
 
-/// R-DEB-24, R-DEB-46: an input that is given again, because nobody knows whether it arrived, doubles nothing.
+/// R-DEB-24, R-DEB-46: an input that is sent again duplicates nothing.
 #[tokio::test]
 async fn an_input_that_is_given_again_doubles_nothing() {
     for spoken in [&["optimist"][..], &["optimist", "skeptic"], &[]] {
-        let (graph, model) = (debates(Memory::new()), Scripted::new(["Yes.", "No.", "So."]));
-        let hall = || Hall::new(model.clone());
-        graph.run(opening(1)).thread("t").context(hall()).interrupt_after(spoken.last().copied()).await.unwrap();
-        let done = graph.run(opening(1)).thread("t").context(hall()).await.unwrap();
+        let (graph, model) = (debates(MemoryCheckpointer::new()), ScriptedModel::new(["Yes.", "No.", "So."]));
+        let hall = || DebateContext::new(model.clone());
+        graph.invoke(opening(1)).thread("t").context(hall()).interrupt_after(spoken.last().copied()).await.unwrap();
+        let done = graph.invoke(opening(1)).thread("t").context(hall()).await.unwrap();
         assert_eq!(speakers(&done.state), ["user", "optimist", "skeptic", "moderator"], "after {spoken:?}");
-        assert_eq!((model.requests().len(), done.state.status), (3, Status::Completed));
+        assert_eq!((model.requests().len(), done.state.status), (3, DebateStatus::Completed));
     }
 }

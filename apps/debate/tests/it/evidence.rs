@@ -1,8 +1,8 @@
-//! The evidence that comes with the debate. What holds for every folder is tested where folders are read.
+//! Tests of the sample evidence. General tests of folders are in `documents`.
 
-use crate::stage::sample;
+use crate::rule_model_fixtures::sample;
 
-/// R-DEB-41, R-DEB-44: passages are found by their words, in whatever form, and named by file and heading.
+/// R-DEB-41, R-DEB-44: passages are found by their words in any inflection, and named by file and heading.
 #[test]
 fn passages_are_found_by_their_words() {
     let evidence = sample();

@@ -1,10 +1,10 @@
-//! Debates over HTTP: begun, watched, answered, stopped, read again.
+//! Tests of the HTTP API: create, stream, approve, stop and read debates.
 
 use serde_json::{Value, json};
-use superstep_server::{Config, Stores};
+use superstep_server::{ServerConfig, Storage};
 
-use super::served::{Platform, Sent, names, platform, started};
 use super::support::{Folder, Speaker, TOPIC, said};
+use super::test_server::{Platform, Sent, names, platform, started};
 
 const A_ROUND: [&str; 7] = ["agent_start", "token", "agent_end", "agent_start", "token", "agent_end", "round_complete"];
 
@@ -20,8 +20,8 @@ fn joined(sent: &[Sent], node: &str) -> Vec<String> {
     texts
 }
 
-/// R-DEB-30, R-DEB-46, R-SRV-6: a request with a topic alone gives events of version 2 for three rounds, numbered, and the
-/// state at the end.
+/// R-DEB-30, R-DEB-46, R-SRV-6: a request with only a topic streams numbered events of version 2 for three rounds,
+/// with the state at the end.
 #[tokio::test]
 async fn a_debate_is_streamed_as_events() {
     let platform = platform(Speaker::default()).await;
@@ -43,7 +43,7 @@ async fn a_debate_is_streamed_as_events() {
     assert_eq!(shown["lastEventId"], json!(sent.last().unwrap().id));
 }
 
-/// R-DEB-31, R-DEB-32: for pages it is told who speaks, what, and which round it is.
+/// R-DEB-31, R-DEB-32: the format for pages has agent, text and round.
 #[tokio::test]
 async fn pages_hear_who_speaks() {
     let platform = platform(Speaker::default()).await;
@@ -64,7 +64,38 @@ async fn pages_hear_who_speaks() {
     assert_eq!(end["transcript"], format!("/api/debate/{id}/transcript"));
 }
 
-/// R-DEB-31, R-SRV-7: and in the words of AG-UI.
+/// R-DEB-32: each event for pages has its fields.
+#[tokio::test]
+async fn each_event_for_pages_has_its_fields() {
+    let speaker = Speaker::default().failing("moderator 1", superstep::models::ModelErrorKind::InvalidApiKey);
+    let platform = platform(speaker).await;
+    let body = json!({ "maxRounds": 1, "format": "debate", "factCheck": "each_round", "approval": "before_summary" });
+    let (id, mut sent) = platform.debate(body).await;
+    assert_eq!(answer(&platform, &id, true).await, 202);
+    let asked = sent.last().unwrap().id;
+    sent.extend(platform.stream(&id, "debate", asked).await);
+    assert_eq!(platform.post(&format!("/api/debate/{id}/resume"), &json!({})).await.status(), 202);
+    let failed = sent.last().unwrap().id;
+    sent.extend(platform.stream(&id, "debate", failed).await);
+    let expected: [(&str, &[&str]); 8] = [
+        ("agent_start", &["agent", "round", "timestamp"]),
+        ("token", &["agent", "content"]),
+        ("agent_end", &["agent", "round", "message", "tokens"]),
+        ("round_complete", &["round", "totalRounds"]),
+        ("fact_check", &["results"]),
+        ("approval_required", &["interruptId", "question"]),
+        ("debate_complete", &["summary", "totalTokens", "durationMs", "transcript"]),
+        ("error", &["code", "message", "retryable"]),
+    ];
+    for (event, fields) in expected {
+        let found =
+            sent.iter().find(|sent| sent.event == event).unwrap_or_else(|| panic!("{event}: {:?}", names(&sent)));
+        let missing: Vec<_> = fields.iter().filter(|field| found.data[**field].is_null()).collect();
+        assert!(missing.is_empty(), "{event} lacks {missing:?}: {}", found.data);
+    }
+}
+
+/// R-DEB-31, R-SRV-7a: and in the words of AG-UI.
 #[tokio::test]
 async fn ag_ui_hears_messages_and_steps() {
     let platform = platform(Speaker::default()).await;
@@ -76,7 +107,7 @@ async fn ag_ui_hears_messages_and_steps() {
     assert!(sent.iter().all(|sent| sent.data["type"] == sent.event.as_str()));
 }
 
-/// One operation of RFC 6902 on a field, or at the end of a list.
+/// Applies one operation of RFC 6902 to a field, or at the end of a list.
 fn patched(state: &mut Value, operation: &Value) {
     let (path, value) = (operation["path"].as_str().unwrap(), operation["value"].clone());
     let fields = state.as_object_mut().unwrap();
@@ -88,8 +119,8 @@ fn patched(state: &mut Value, operation: &Value) {
     }
 }
 
-/// R-SRV-7: patches lead from the state at the start to the one after each superstep, over a question too, and at last to
-/// the one at the end. A voice adds what it says, and no more.
+/// R-SRV-7a: patches lead from the first state to the one after each superstep, across an interrupt, and to the last
+/// state. A turn adds its message, and no more.
 #[tokio::test]
 async fn patches_of_ag_ui_lead_to_the_last_state() {
     let platform = platform(Speaker::default()).await;
@@ -106,13 +137,17 @@ async fn patches_of_ag_ui_lead_to_the_last_state() {
         }
     }
     assert_eq!((&state["status"], state["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
+    assert!(sent.iter().any(|sent| sent.event == "CUSTOM" && sent.data["name"] == "on_interrupt"));
+    let ends: Vec<&Value> =
+        sent.iter().filter(|sent| sent.event == "RUN_FINISHED").map(|sent| &sent.data["outcome"]["type"]).collect();
+    assert_eq!(ends, ["interrupt", "success"]);
     let added = sent.iter().flat_map(|sent| sent.data["delta"].as_array().into_iter().flatten());
     let messages: Vec<&Value> = added.filter(|next| next["path"] == "/messages/-").map(|next| &next["value"]).collect();
     let names: Vec<&Value> = messages.iter().map(|message| &message["name"]).collect();
     assert_eq!(names, ["optimist", "skeptic", "moderator"]);
 }
 
-/// R-DEB-31: whoever wants JSON waits and gets the state.
+/// R-DEB-31: a client that accepts JSON waits and receives the state.
 #[tokio::test]
 async fn whoever_wants_json_waits() {
     let platform = platform(Speaker::default()).await;
@@ -123,7 +158,7 @@ async fn whoever_wants_json_waits() {
     assert_eq!(shown["messages"].as_array().unwrap().len(), 4);
 }
 
-/// R-DEB-33, R-SRV-9, R-DEB-32: a reader that was cut off anywhere comes back and misses nothing, in every format.
+/// R-DEB-33, R-SRV-9, R-DEB-32: a client disconnected at any event reconnects and misses nothing, in every format.
 #[tokio::test]
 async fn a_reader_comes_back_to_any_place() {
     let platform = platform(Speaker::default()).await;
@@ -143,7 +178,8 @@ async fn answer(platform: &Platform, id: &str, approved: bool) -> u16 {
     platform.post(&format!("/api/debate/{id}/approval"), &json!({ "approved": approved })).await.status().as_u16()
 }
 
-/// R-DEB-47, R-DEB-33, R-DEB-55: a debate that asks after each round waits, goes on when it may, and is answered once.
+/// R-DEB-47, R-DEB-33, R-DEB-55: a debate with approvals waits, continues after each approval, and accepts one
+/// answer.
 #[tokio::test]
 async fn a_debate_asks_before_it_goes_on() {
     let platform = platform(Speaker::default()).await;
@@ -166,7 +202,7 @@ async fn a_debate_asks_before_it_goes_on() {
     assert_eq!(answer(&platform, &id, true).await, 409);
 }
 
-/// R-DEB-55, R-DEB-32: an answer that names its question counts for that one only, and once.
+/// R-DEB-55, R-DEB-32: an answer that names its interrupt counts only for that one, and once.
 #[tokio::test]
 async fn an_answer_is_to_one_question() {
     let platform = platform(Speaker::default()).await;
@@ -176,7 +212,7 @@ async fn an_answer_is_to_one_question() {
     assert_eq!(platform.post(&path, &first).await.status(), 202);
     let more = platform.stream(&id, "debate", sent.last().unwrap().id).await;
     assert_eq!(more.last().unwrap().data["round"], 2);
-    // Another person, or the same once more, who has not seen the second round.
+    // A second client, or a repeated request, that has not seen the second round.
     let refused = platform.post(&path, &first).await;
     assert_eq!(refused.status(), 409);
     assert!(refused.text().await.unwrap().contains("asks something else"));
@@ -189,7 +225,7 @@ async fn an_answer_is_to_one_question() {
     assert_eq!(platform.post(&path, &second).await.status(), 409);
 }
 
-/// R-DEB-47: ending it at the first question leaves four messages and a summary that says so.
+/// R-DEB-47: ending the debate at the first approval leaves four messages and a summary that says so.
 #[tokio::test]
 async fn a_person_ends_a_debate() {
     let platform = platform(Speaker::default()).await;
@@ -202,7 +238,7 @@ async fn a_person_ends_a_debate() {
     assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
 }
 
-/// R-DEB-33: a debate that waits can be set aside, and gone on with.
+/// R-DEB-33: a debate with an open approval can be stopped, and resumed.
 #[tokio::test]
 async fn a_debate_is_stopped_and_gone_on_with() {
     let platform = platform(Speaker::default()).await;
@@ -221,10 +257,10 @@ async fn a_debate_is_stopped_and_gone_on_with() {
     assert_eq!(platform.post(&format!("{path}/resume"), &json!({})).await.status(), 409);
 }
 
-/// R-DEB-29, R-DEB-33: a provider that fails ends the stream with an error; the debate goes on with that turn.
+/// R-DEB-29, R-DEB-33: a provider error ends the stream with an error; the debate resumes with the failed turn.
 #[tokio::test]
 async fn a_turn_that_failed_is_tried_again() {
-    let speaker = Speaker::default().failing("skeptic 1", superstep::model::Trouble::KeyRefused);
+    let speaker = Speaker::default().failing("skeptic 1", superstep::models::ModelErrorKind::InvalidApiKey);
     let platform = platform(speaker.clone()).await;
     let (id, sent) = platform.debate(json!({ "maxRounds": 1, "format": "debate" })).await;
     assert_eq!(names(&sent).last(), Some(&"error"));
@@ -238,7 +274,7 @@ async fn a_turn_that_failed_is_tried_again() {
     assert_eq!(speaker.turns(), ["optimist 1", "skeptic 1", "skeptic 1", "moderator 1"]);
 }
 
-/// R-DEB-33: past debates are listed and found by words of their topic; transcripts are written in three ways.
+/// R-DEB-33: past debates are listed and found by words of their topic; transcripts have three formats.
 #[tokio::test]
 async fn past_debates_are_found_and_written() {
     let platform = platform(Speaker::default()).await;
@@ -265,7 +301,7 @@ async fn past_debates_are_found_and_written() {
     assert_eq!(platform.get("/api/debate/nobody").await.status(), 404);
 }
 
-/// R-DEB-41, R-DEB-44, R-DEB-45: without a model it is rules that speak, and everybody is told.
+/// R-DEB-41, R-DEB-44, R-DEB-45: the default is the rule model, and the response says so.
 #[tokio::test]
 async fn rules_speak_and_say_so() {
     let platform = platform(Speaker::default()).await;
@@ -281,13 +317,13 @@ async fn rules_speak_and_say_so() {
     assert_eq!((&settings["models"][0]["name"], &settings["evidence"]["configured"]), (&json!("local"), &json!(false)));
 }
 
-/// R-DEB-33, R-SRV-9: debates are there after a restart, with their events.
+/// R-DEB-33, R-SRV-9: debates and their events survive a restart.
 #[tokio::test]
 async fn debates_are_there_after_a_restart() {
     let folder = Folder::new("restart");
     std::fs::create_dir_all(folder.path()).unwrap();
     let file = folder.path().join("debates.db");
-    let config = || async { Config::new(Stores::sqlite(&file).await.unwrap()) };
+    let config = || async { ServerConfig::new(Storage::sqlite(&file).await.unwrap()) };
     let first = started(config().await, Speaker::default()).await;
     let (id, sent) = first.debate(json!({ "maxRounds": 1, "format": "debate" })).await;
     let kept: Vec<&Sent> = sent.iter().filter(|sent| sent.event != "token").collect();
@@ -297,8 +333,8 @@ async fn debates_are_there_after_a_restart() {
     assert_eq!(again.iter().collect::<Vec<_>>(), kept);
 }
 
-/// R-DEB-40, R-SRV-15: the page is in the program, loads nothing from elsewhere, and a debate that is over can be read
-/// without script. What it does with script is tried in a browser by `cargo xtask studio`.
+/// R-DEB-40, R-SRV-15a: the page is embedded, loads nothing from another host, and a debate that has ended can be
+/// read without JavaScript. `cargo xtask web` tests the page in a browser.
 #[tokio::test]
 async fn the_page_is_in_the_program() {
     let platform = platform(Speaker::default()).await;
@@ -315,7 +351,7 @@ async fn the_page_is_in_the_program() {
     }
 }
 
-/// R-DEB-35: closing the connection stops a debate after the turn that is spoken; one that was let go of goes on.
+/// R-DEB-35: closing the connection stops a debate after the current turn; a detached debate continues.
 #[tokio::test]
 async fn leaving_stops_a_debate_after_the_turn() {
     for (detach, status) in [(false, "stopped"), (true, "completed")] {
@@ -329,7 +365,7 @@ async fn leaving_stops_a_debate_after_the_turn() {
         let path = format!("/api/debate/{id}");
         let mut shown = platform.json(&path).await;
         while shown["status"] == "running" {
-            // The turn that is spoken ends; the next begins only if the debate goes on.
+            // The current turn ends; the next one starts only if the debate continues.
             gate.add_permits(1);
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             shown = platform.json(&path).await;

@@ -1,62 +1,62 @@
-//! What the tests share: a hall with a speaker who says whose turn it is, and a look at what was saved.
+//! Fixtures: a test model that names its turns, a clock, and access to saved states.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use superstep::core::message::Usage;
+use superstep::core::message::TokenUsage;
 use superstep::core::port::{Clock, SharedCheckpointer};
 use superstep::core::time::Time;
-use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, Trouble};
+use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelErrorKind, ModelInfo, ModelKind};
 use superstep::testing::ManualClock;
-use superstep::{Compiled, HistoryQuery, Message, Result, Retry, Snapshot};
-use superstep_debate::prompt::Cue;
-use superstep_debate::{Debate, DebateUpdate, Hall, draw};
+use superstep::{CompiledGraph, HistoryQuery, Message, Result, RetryPolicy, StateSnapshot};
+use superstep_debate::prompt::TurnPrompt;
+use superstep_debate::{DebateContext, DebateState, DebateStateUpdate, state_graph};
 use tokio::sync::Semaphore;
 
 pub(crate) const TOPIC: &str = "Should AI be regulated?";
 
-/// Says whose turn it is, with a claim in every turn, and keeps what it was asked.
+/// A model that names the turn, adds a claim to each, and records its prompts.
 #[derive(Clone, Default)]
 pub(crate) struct Speaker(Arc<Mutex<Heard>>);
 
 #[derive(Default)]
 struct Heard {
-    cues: Vec<Cue>,
-    troubles: Vec<(String, Trouble)>,
+    cues: Vec<TurnPrompt>,
+    troubles: Vec<(String, ModelErrorKind)>,
     gate: Option<Arc<Semaphore>>,
 }
 
 impl Speaker {
-    /// Fails once when this turn, such as `skeptic 2`, is asked for.
-    pub(crate) fn failing(self, turn: &str, trouble: Trouble) -> Self {
+    /// Fails once at this turn, such as `skeptic 2`.
+    pub(crate) fn failing(self, turn: &str, trouble: ModelErrorKind) -> Self {
         self.0.lock().unwrap().troubles.push((turn.to_owned(), trouble));
         self
     }
 
-    /// Speaks only once for each permit, from now on.
+    /// Responds only once for each permit, from now on.
     pub(crate) fn gated(&self) -> Arc<Semaphore> {
         let gate = Arc::new(Semaphore::new(0));
         self.0.lock().unwrap().gate = Some(gate.clone());
         gate
     }
 
-    /// The turns it was asked for, in order.
+    /// Returns the requested turns, in order.
     pub(crate) fn turns(&self) -> Vec<String> {
         self.0.lock().unwrap().cues.iter().map(turn).collect()
     }
 
-    /// What it was asked last.
-    pub(crate) fn last_cue(&self) -> Cue {
+    /// Returns the last turn prompt.
+    pub(crate) fn last_cue(&self) -> TurnPrompt {
         self.0.lock().unwrap().cues.last().unwrap().clone()
     }
 }
 
-fn turn(cue: &Cue) -> String {
+fn turn(cue: &TurnPrompt) -> String {
     format!("{} {}", cue.role.name(), cue.round)
 }
 
-/// What a speaker says in a turn.
+/// Returns the text of the test model for a turn.
 pub(crate) fn said(role: &str, round: u32) -> String {
     format!("The {role} speaks. In round {round} the {role} counts {round} reasons.")
 }
@@ -66,8 +66,8 @@ impl Model for Speaker {
         ModelInfo::new("test", "speaker", ModelKind::Remote)
     }
 
-    async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
-        let cue = Cue::read(request).expect("a cue");
+    async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
+        let cue = TurnPrompt::read(request).expect("a cue");
         let trouble = {
             let mut heard = self.0.lock().unwrap();
             heard.cues.push(cue.clone());
@@ -83,16 +83,16 @@ impl Model for Speaker {
         }
         let text = said(cue.role.name(), cue.round);
         out.text(&text).await;
-        Ok(Answer::new(Message::assistant(text), self.info()).with_usage(Usage::new(10, 5)))
+        Ok(ChatResponse::new(Message::assistant(text), self.info()).with_usage(TokenUsage::new(10, 5)))
     }
 }
 
-/// A time before all others in tests.
+/// Returns the start time of all tests.
 pub(crate) fn morning() -> Time {
     Time::parse("2026-03-01T09:30:00Z").unwrap()
 }
 
-/// A clock that shows the morning.
+/// Returns a clock at the start time.
 pub(crate) fn clock() -> ManualClock {
     let clock = ManualClock::new();
     clock.advance(Duration::from_micros(morning().as_unix_micros().try_into().unwrap()));
@@ -100,41 +100,44 @@ pub(crate) fn clock() -> ManualClock {
     clock
 }
 
-/// The graph on a store, with one attempt for each turn.
-pub(crate) fn debates(store: impl Into<SharedCheckpointer>) -> Compiled<Debate, Hall> {
-    let mut graph = draw(Retry::exponential(1));
+/// Creates the graph with this checkpointer, with one attempt for each turn.
+pub(crate) fn debates(store: impl Into<SharedCheckpointer>) -> CompiledGraph<DebateState, DebateContext> {
+    let mut graph = state_graph(RetryPolicy::exponential(1));
     graph.checkpointer(store);
     graph.compile().unwrap()
 }
 
-pub(crate) fn opening(rounds: u32) -> DebateUpdate {
-    Debate::open(TOPIC, rounds, morning()).unwrap()
+pub(crate) fn opening(rounds: u32) -> DebateStateUpdate {
+    DebateState::initial_state(TOPIC, rounds, morning()).unwrap()
 }
 
-/// The saved states of a debate, oldest first.
-pub(crate) async fn history(graph: &Compiled<Debate, Hall>, thread: &str) -> Vec<Snapshot<Debate>> {
-    let mut all = graph.threads().history(thread, &HistoryQuery::default()).await.unwrap();
+/// Returns the saved states of a debate, the oldest first.
+pub(crate) async fn history(
+    graph: &CompiledGraph<DebateState, DebateContext>,
+    thread: &str,
+) -> Vec<StateSnapshot<DebateState>> {
+    let mut all = graph.threads().get_state_history(thread, &HistoryQuery::default()).await.unwrap();
     all.reverse();
     all
 }
 
-/// Who was due after each checkpoint, oldest first.
-pub(crate) async fn due(graph: &Compiled<Debate, Hall>, thread: &str) -> Vec<String> {
+/// Returns the next nodes after each checkpoint, the oldest first.
+pub(crate) async fn due(graph: &CompiledGraph<DebateState, DebateContext>, thread: &str) -> Vec<String> {
     history(graph, thread).await.iter().map(|saved| saved.next.join("+")).collect()
 }
 
-/// Who spoke, in order.
-pub(crate) fn speakers(debate: &Debate) -> Vec<&str> {
+/// Returns the authors of all messages, in order.
+pub(crate) fn speakers(debate: &DebateState) -> Vec<&str> {
     debate.messages.iter().map(|message| message.name.as_deref().unwrap_or("user")).collect()
 }
 
-/// A folder that is gone after the test.
+/// A temporary folder, removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("superstep-debate-{name}-{}", std::process::id()));
-        // The number of a process comes again, and one that died left its folder.
+        // Process ids are reused, and a process that died left its folder.
         drop(std::fs::remove_dir_all(&folder));
         Self(folder)
     }

@@ -1,24 +1,29 @@
-//! A debate for people.
+//! Tests of transcripts.
 
 use serde_json::json;
-use superstep::Memory;
-use superstep::model::{ModelKind, Scripted};
+use superstep::MemoryCheckpointer;
+use superstep::models::{ModelKind, ScriptedModel};
 use superstep_debate::transcript::{json as as_json, label, markdown, plain};
-use superstep_debate::{Debate, Hall};
+use superstep_debate::{DebateContext, DebateState};
 
 use crate::support::{Speaker, clock, debates, morning};
 
-async fn held(topic: &str, model: Scripted) -> Debate {
-    let input = Debate::open(topic, 1, morning()).unwrap();
-    let done = debates(Memory::new()).run(input).context(Hall::new(model)).clock(clock()).await.unwrap();
-    Debate::clone(&done.state)
+async fn held(topic: &str, model: ScriptedModel) -> DebateState {
+    let input = DebateState::initial_state(topic, 1, morning()).unwrap();
+    let done = debates(MemoryCheckpointer::new())
+        .invoke(input)
+        .context(DebateContext::new(model))
+        .clock(clock())
+        .await
+        .unwrap();
+    DebateState::clone(&done.state)
 }
 
-fn script() -> Scripted {
-    Scripted::new(["Yes, *one*.", "No.", "So."])
+fn script() -> ScriptedModel {
+    ScriptedModel::new(["Yes, *one*.", "No.", "So."])
 }
 
-/// R-DEB-33, R-DEB-41: as Markdown, with what kind of voices they were.
+/// R-DEB-33, R-DEB-41: Markdown, with the kind of model.
 #[tokio::test]
 async fn a_transcript_in_markdown() {
     let text = markdown(&held("Are <b>bold</b> claims good?", script()).await);
@@ -43,7 +48,7 @@ async fn a_transcript_in_markdown() {
     ");
 }
 
-/// R-DEB-33, R-DEB-41: as plain text, letter by letter what was said.
+/// R-DEB-33, R-DEB-41: plain text, with the messages unchanged.
 #[tokio::test]
 async fn a_transcript_in_plain_text() {
     let text = plain(&held("Are <b>bold</b> claims good?", script()).await);
@@ -68,7 +73,7 @@ async fn a_transcript_in_plain_text() {
     ");
 }
 
-/// R-DEB-33, R-DEB-41, R-DEB-28: as JSON, with marked estimates.
+/// R-DEB-33, R-DEB-41, R-DEB-28: JSON, with marked estimates.
 #[tokio::test]
 async fn a_transcript_in_json() {
     let transcript = as_json(&held("Should AI be regulated?", script()).await);
@@ -83,12 +88,13 @@ async fn a_transcript_in_json() {
     );
 }
 
-/// R-DEB-41: only rules are called rules.
+/// R-DEB-41: only the rule model is labelled as rules.
 #[tokio::test]
 async fn only_rules_are_called_rules() {
     assert_eq!(label(ModelKind::Rules), "rule-based voices, no language model");
     assert!(!label(ModelKind::Remote).contains("rule") && !label(ModelKind::Weights).contains("rule"));
-    let input = Debate::open("Tea?", 1, morning()).unwrap();
-    let done = debates(Memory::new()).run(input).context(Hall::new(Speaker::default())).await.unwrap();
+    let input = DebateState::initial_state("Tea?", 1, morning()).unwrap();
+    let done =
+        debates(MemoryCheckpointer::new()).invoke(input).context(DebateContext::new(Speaker::default())).await.unwrap();
     assert!(plain(&done.state).contains("Voices: test/speaker (language model)"));
 }

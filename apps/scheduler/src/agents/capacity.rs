@@ -1,32 +1,33 @@
-//! How many use a thing at the same moment (R-FAM-105).
+//! Resource capacity: the largest number of simultaneous users of a resource (R-FAM-105).
 //!
-//! Three bookings one after another are one at a time, so bookings are not counted: a sweep over their starts and ends
-//! finds the fullest moment.
+//! Consecutive bookings do not overlap, so the number of bookings in a range is not the load. A sweep over starts
+//! and ends finds the instant with the most users.
 
 use std::sync::Arc;
 
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
-use super::moments::common;
-use super::taken::{Taken, is_transparent, whole_of};
-use crate::calendar::{Board, Resource, Span};
+use super::moments::intersection;
+use super::taken::{BusyIndex, is_transparent, series_id};
+use crate::calendar::{CalendarSnapshot, Resource, TimeRange};
 use crate::models::{ResourceAvailability, ResourceManagerData};
 
-/// Whether things can be had for a stretch of time. The event `except`, a series with its exceptions, is not counted.
+/// Computes the availability of resources in a time range. The event `except` is not counted; if it is a series,
+/// its overrides are not counted either.
 ///
 /// # Errors
-/// When there is no such thing, or a rule or zone on the board cannot be read.
-pub fn availability(
-    board: &Board,
+/// Returns an error if a resource does not exist, or if a recurrence rule or time zone in the snapshot is invalid.
+pub fn resource_availability(
+    board: &CalendarSnapshot,
     resources: &[String],
-    span: &Span,
+    span: &TimeRange,
     except: Option<&str>,
 ) -> Result<ResourceManagerData> {
     let is_other = |event: &crate::calendar::Event| {
         let uses = event.resources.iter().any(|resource| resources.contains(resource));
-        uses && !is_transparent(event) && Some(whole_of(event)) != except && Some(event.id.as_str()) != except
+        uses && !is_transparent(event) && Some(series_id(event)) != except && Some(event.id.as_str()) != except
     };
-    let taken = Taken::new(board, span, is_other)?;
+    let taken = BusyIndex::new(board, span, is_other)?;
     let mut each = Vec::new();
     for id in resources {
         each.push(availability_of(known(board, id)?, &taken, span));
@@ -35,14 +36,14 @@ pub fn availability(
     Ok(ResourceManagerData { resource_availability: each, all_resources_available })
 }
 
-fn availability_of(resource: &Resource, taken: &Taken, span: &Span) -> ResourceAvailability {
-    let mut users: Vec<_> = taken.of_resource(&resource.id, *span).collect();
+fn availability_of(resource: &Resource, taken: &BusyIndex, span: &TimeRange) -> ResourceAvailability {
+    let mut users: Vec<_> = taken.for_resource(&resource.id, *span).collect();
     users.reverse();
-    let spans: Vec<Span> = users.iter().map(|entry| entry.span).collect();
-    let most = u32::try_from(fullest(&spans, span).len()).unwrap_or(u32::MAX);
+    let spans: Vec<TimeRange> = users.iter().map(|entry| entry.span).collect();
+    let most = u32::try_from(peak_usage(&spans, span).len()).unwrap_or(u32::MAX);
     let mut conflicts: Vec<String> = Vec::new();
     for user in users {
-        let id = &taken.kept(user).event.id;
+        let id = &taken.indexed_event(user).event.id;
         if !conflicts.contains(id) {
             conflicts.push(id.clone());
         }
@@ -57,34 +58,42 @@ fn availability_of(resource: &Resource, taken: &Taken, span: &Span) -> ResourceA
     }
 }
 
-/// Things of the same kind that can be had for a stretch of time, by name. The event `except` is not counted.
+/// Returns resources of the same kind that are available in a time range, sorted by name. The event `except` is not
+/// counted.
 ///
 /// # Errors
-/// When there is no such thing, or a rule or zone on the board cannot be read.
-pub fn alternatives(board: &Board, resource: &str, span: &Span, except: Option<&str>) -> Result<Vec<Arc<Resource>>> {
+/// Returns an error if the resource does not exist, or if a recurrence rule or time zone in the snapshot is
+/// invalid.
+pub fn alternative_resources(
+    board: &CalendarSnapshot,
+    resource: &str,
+    span: &TimeRange,
+    except: Option<&str>,
+) -> Result<Vec<Arc<Resource>>> {
     let wanted = known(board, resource)?;
     let same_kind = |other: &&Arc<Resource>| other.id != wanted.id && other.kind.eq_ignore_ascii_case(&wanted.kind);
     let others: Vec<Arc<Resource>> = board.resources.values().filter(same_kind).cloned().collect();
     let ids: Vec<String> = others.iter().map(|other| other.id.clone()).collect();
-    let each = availability(board, &ids, span, except)?.resource_availability;
+    let each = resource_availability(board, &ids, span, except)?.resource_availability;
     let mut free: Vec<Arc<Resource>> =
         others.into_iter().zip(each).filter(|(_, one)| one.available).map(|(other, _)| other).collect();
     free.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
     Ok(free)
 }
 
-fn known<'a>(board: &'a Board, id: &str) -> Result<&'a Arc<Resource>> {
+fn known<'a>(board: &'a CalendarSnapshot, id: &str) -> Result<&'a Arc<Resource>> {
     let names: Vec<&str> = board.resources.values().map(|resource| resource.id.as_str()).collect();
-    let unknown = || Error::new(Code::TypeMismatch, format!("there is no resource `{id}`"));
-    board.resources.get(id).ok_or_else(|| unknown().help(format!("the family has: {}", names.join(", "))))
+    let unknown = || Error::new(ErrorCode::TypeMismatch, format!("there is no resource `{id}`"));
+    board.resources.get(id).ok_or_else(|| unknown().with_help(format!("the family has: {}", names.join(", "))))
 }
 
-/// Which of these are in force at the fullest moment of a stretch of time: their places, in their order.
-pub(super) fn fullest(spans: &[Span], within: &Span) -> Vec<usize> {
+/// Returns the indices of the ranges that overlap at the busiest instant within a time range, in ascending order.
+pub(super) fn peak_usage(spans: &[TimeRange], within: &TimeRange) -> Vec<usize> {
     let mut edges = Vec::new();
     for (place, span) in spans.iter().enumerate() {
-        if let Some(part) = common(span, within) {
-            // What ends at a moment is out before what starts then is in.
+        if let Some(part) = intersection(span, within) {
+            // `false` sorts before `true`: an end is handled before a start at the same instant, because ranges are
+            // half-open.
             edges.push((part.start, true, place));
             edges.push((part.end, false, place));
         }

@@ -1,137 +1,155 @@
-//! What stands in the way of an event: people, things and rules (R-FAM-106).
+//! Conflict detection for one event: participants, resources and constraints (R-FAM-106).
 //!
-//! Times are half-open. A series is looked at for 12 months, and what meets it several times is one conflict with a count.
-//! What others only propose counts as taken and is marked tentative. An event, a series and its exceptions never stand in
-//! their own way.
+//! Time ranges are half-open. A series is checked for 12 months; another event that overlaps several of its
+//! instances is one conflict with a count. Proposed events of other members count as busy and are marked tentative.
+//! An event never conflicts with itself, and a series never conflicts with its overrides.
 
 use superstep::Result;
 use superstep::core::time::Time;
 
-use super::finding::{Found, Telling};
-use super::look::Look;
+use super::finding::{ConflictFormatter, RawConflict};
+use super::look::AvailabilityCheck;
 use super::moments::year_from;
 use super::seen::Viewer;
-use crate::calendar::{Board, Change, Event, Span};
+use crate::calendar::{CalendarChange, CalendarSnapshot, Event, TimeRange};
 use crate::models::{Conflict, EventStatus};
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-/// Everything that stands in the way of an event, the worst first; of a series, in the 12 months from its start.
+/// Detects all conflicts of an event, most severe first. A series is checked for the 12 months from its start.
 ///
 /// # Errors
-/// When a rule of repetition or a zone, of the event or on the board, cannot be read.
-pub fn find(board: &Board, event: &Event) -> Result<Vec<Conflict>> {
-    find_from(board, event, event.span.start)
+/// Returns an error if a recurrence rule or a time zone, of the event or in the snapshot, is invalid.
+pub fn detect_conflicts(board: &CalendarSnapshot, event: &Event) -> Result<Vec<Conflict>> {
+    detect_conflicts_from(board, event, event.span.start)
 }
 
-/// As [`find`], but of a series only what is after a moment, and in the 12 months from there: what an old series met in
-/// the past is nobody's trouble any more.
+/// Detects conflicts like [`detect_conflicts`], but checks only the 12 months from `from` if the event is a series that started
+/// earlier. Past conflicts of an old series need no action.
 ///
 /// # Errors
-/// As for [`find`].
-pub fn find_from(board: &Board, event: &Event, from: Time) -> Result<Vec<Conflict>> {
-    find_for(board, event, from, Viewer::Member(&event.owner))
+/// As for [`detect_conflicts`].
+pub fn detect_conflicts_from(board: &CalendarSnapshot, event: &Event, from: Time) -> Result<Vec<Conflict>> {
+    detect_conflicts_for_viewer(board, event, from, Viewer::Member(&event.owner))
 }
 
-/// As [`find_from`], told to a member, who need not be the owner: what they may not see is "busy".
+/// Detects conflicts like [`detect_conflicts_from`], worded for any member instead of the owner. Titles that the member may not
+/// see are replaced by "busy".
 ///
 /// # Errors
-/// As for [`find`].
-pub fn find_as(board: &Board, event: &Event, from: Time, member: &str) -> Result<Vec<Conflict>> {
-    find_for(board, event, from, Viewer::Member(member))
+/// As for [`detect_conflicts`].
+pub fn detect_conflicts_for_member(
+    board: &CalendarSnapshot,
+    event: &Event,
+    from: Time,
+    member: &str,
+) -> Result<Vec<Conflict>> {
+    detect_conflicts_for_viewer(board, event, from, Viewer::Member(member))
 }
 
-/// As [`find_from`], told to somebody.
-pub(super) fn find_for(board: &Board, event: &Event, from: Time, viewer: Viewer<'_>) -> Result<Vec<Conflict>> {
-    let telling = Telling::to(board, viewer)?;
+/// Detects conflicts like [`detect_conflicts_from`], worded for a viewer.
+pub(super) fn detect_conflicts_for_viewer(
+    board: &CalendarSnapshot,
+    event: &Event,
+    from: Time,
+    viewer: Viewer<'_>,
+) -> Result<Vec<Conflict>> {
+    let telling = ConflictFormatter::to(board, viewer)?;
     Ok(found(board, event, from)?.iter().map(|found| found.conflict(&event.id, &telling)).collect())
 }
 
-/// What stands in the way of changes.
+/// Conflicts caused by a set of changes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Standing {
-    /// In the way of the event that is asked about, the worst first.
-    pub own: Vec<Conflict>,
-    /// In the way of other events that change: only what blocks them and did not before.
-    pub others: Vec<Conflict>,
+pub struct ChangeConflicts {
+    /// Conflicts of the requested event, most severe first.
+    pub of_event: Vec<Conflict>,
+    /// Conflicts of the other changed events: only blocking conflicts that did not exist before.
+    pub of_other_events: Vec<Conflict>,
 }
 
-impl Standing {
-    /// Whether the changes cannot be written.
+impl ChangeConflicts {
+    /// True if a conflict forbids writing the changes.
     #[must_use]
     pub fn is_blocking(&self) -> bool {
-        self.own.iter().any(|conflict| conflict.severity.is_blocking()) || !self.others.is_empty()
+        self.of_event.iter().any(|conflict| conflict.severity.is_blocking()) || !self.of_other_events.is_empty()
     }
 }
 
-/// What stands in the way of everything that changes between two boards, told to who asks for it: of the event that is
-/// asked about all of it, of each other event what blocks it and did not before. An event that is not to be has nothing
-/// in its way.
+/// Detects the conflicts of all events that change between two snapshots, worded for the requester. The requested
+/// event gets all its conflicts; every other changed event gets only blocking conflicts that did not exist before.
+/// A rejected event has no conflicts.
 ///
 /// # Errors
-/// As for [`find`].
-pub fn of_changes(
-    before: &Board,
-    after: &Board,
-    (event, changes): (&Event, &[Change]),
+/// As for [`detect_conflicts`].
+pub fn detect_change_conflicts(
+    before: &CalendarSnapshot,
+    after: &CalendarSnapshot,
+    (event, changes): (&Event, &[CalendarChange]),
     asker: &str,
     now: Time,
-) -> Result<Standing> {
+) -> Result<ChangeConflicts> {
     let own = match event.status {
         EventStatus::Rejected => Vec::new(),
-        _ => find_as(after, event, now, asker)?,
+        _ => detect_conflicts_for_member(after, event, now, asker)?,
     };
-    let telling = Telling::to(after, Viewer::Member(asker))?;
+    let telling = ConflictFormatter::to(after, Viewer::Member(asker))?;
     let mut others = Vec::new();
     for change in changes {
-        let Change::Event(other) = change else { continue };
-        // What an event is in the end is on the board: one way out may change it twice.
+        let CalendarChange::Event(other) = change else { continue };
+        // The final version of the event comes from the snapshot, because one resolution may change an event twice.
         let Some(other) = after.events.get(&other.id).filter(|other| other.id != event.id) else { continue };
-        for found in anew(before, after, other, now)? {
-            let conflict = found.conflict_of(other, &telling);
+        for found in new_blocking(before, after, other, now)? {
+            let conflict = found.conflict_with_owner(other, &telling);
             if !others.contains(&conflict) {
                 others.push(conflict);
             }
         }
     }
-    Ok(Standing { own, others })
+    Ok(ChangeConflicts { of_event: own, of_other_events: others })
 }
 
-/// What blocks an event and did not on an earlier board, told to a member. A thing that was full then and is full again with
-/// others, or at another time of theirs, is new.
+/// Detects blocking conflicts of an event that did not exist in an earlier snapshot, worded for a member. A
+/// resource that was full before and is now full because of other events, or at other times, is a new conflict.
 ///
 /// # Errors
-/// As for [`find`].
-pub(crate) fn find_new(
-    before: &Board,
-    after: &Board,
+/// As for [`detect_conflicts`].
+pub(crate) fn detect_new_blocking(
+    before: &CalendarSnapshot,
+    after: &CalendarSnapshot,
     event: &Event,
     from: Time,
     member: &str,
 ) -> Result<Vec<Conflict>> {
-    let telling = Telling::to(after, Viewer::Member(member))?;
-    Ok(anew(before, after, event, from)?.iter().map(|found| found.conflict(&event.id, &telling)).collect())
+    let telling = ConflictFormatter::to(after, Viewer::Member(member))?;
+    Ok(new_blocking(before, after, event, from)?.iter().map(|found| found.conflict(&event.id, &telling)).collect())
 }
 
-fn anew(before: &Board, after: &Board, event: &Event, from: Time) -> Result<Vec<Found>> {
+fn new_blocking(
+    before: &CalendarSnapshot,
+    after: &CalendarSnapshot,
+    event: &Event,
+    from: Time,
+) -> Result<Vec<RawConflict>> {
     let had = match before.events.get(&event.id) {
         Some(old) => found(before, old, from)?,
         None => Vec::new(),
     };
-    let is_old = |one: &Found| had.iter().any(|old| old.key == one.key && one.met.is_subset(&old.met));
+    let is_old = |one: &RawConflict| {
+        had.iter().any(|old| old.key == one.key && one.overlapping_instances.is_subset(&old.overlapping_instances))
+    };
     let mut found = found(after, event, from)?;
     found.retain(|one| one.severity.is_blocking() && !is_old(one));
     Ok(found)
 }
 
-fn found(board: &Board, event: &Event, from: Time) -> Result<Vec<Found>> {
-    let look = Look::new(board, event, &horizon(event, from)?)?;
+fn found(board: &CalendarSnapshot, event: &Event, from: Time) -> Result<Vec<RawConflict>> {
+    let look = AvailabilityCheck::new(board, event, &horizon(event, from)?)?;
     Ok(look.found(look.spans()))
 }
 
-/// The stretch of time in which an event is looked at.
-pub(super) fn horizon(event: &Event, from: Time) -> Result<Span> {
+/// Returns the time range in which an event is checked for conflicts.
+pub(super) fn horizon(event: &Event, from: Time) -> Result<TimeRange> {
     if event.recurrence.is_none() {
         return Ok(event.span);
     }
-    year_from(&Zone::named(&event.zone)?, event.span.start.max(from))
+    year_from(&NamedTimeZone::from_iana_name(&event.zone)?, event.span.start.max(from))
 }

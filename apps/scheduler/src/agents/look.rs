@@ -1,101 +1,104 @@
-//! One event against everything else, at the times it has or at others.
+//! Availability check of one event against all other events, at its own times or at candidate times.
 //!
-//! Made once for an event, then asked about many times: whether it is free then, who is missing, what stands in the way.
+//! Built once per event, then queried many times: is a time free, which participants are missing, which conflicts
+//! exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use superstep::Result;
 
-use super::capacity::fullest;
-use super::finding::{Found, Key};
-use super::moments::{after, between, wider};
-use super::rules::{Book, Breach, Case};
-use super::taken::{Entry, Taken, is_transparent, whole_of};
-use crate::calendar::{Board, Change, Event, Participant, Priority, Span};
+use super::capacity::peak_usage;
+use super::finding::{ConflictKey, RawConflict};
+use super::moments::{after, between, pad};
+use super::rules::{CheckedOccurrence, ConstraintSet, Violation};
+use super::taken::{BusyEntry, BusyIndex, is_transparent, series_id};
+use crate::calendar::{CalendarChange, CalendarSnapshot, Event, Participant, Priority, TimeRange};
 use crate::models::{EventStatus, Severity};
 
-/// One event against everything else.
+/// Availability check of one event against all other events.
 #[derive(Debug)]
-pub(super) struct Look<'a> {
-    board: &'a Board,
+pub(super) struct AvailabilityCheck<'a> {
+    board: &'a CalendarSnapshot,
     event: &'a Event,
-    taken: Taken,
-    book: Book,
+    taken: BusyIndex,
+    book: ConstraintSet,
     whole: Option<usize>,
-    spans: Vec<Span>,
-    rest: Vec<Span>,
+    spans: Vec<TimeRange>,
+    rest: Vec<TimeRange>,
 }
 
-impl<'a> Look<'a> {
-    /// Takes what meets a stretch of time, and what rules want to know around it. The event need not be on the board.
-    pub(super) fn new(board: &'a Board, event: &'a Event, horizon: &Span) -> Result<Self> {
+impl<'a> AvailabilityCheck<'a> {
+    /// Indexes the instances that overlap a time range, extended by the reach of the constraints. The event need
+    /// not be in the snapshot.
+    pub(super) fn new(board: &'a CalendarSnapshot, event: &'a Event, horizon: &TimeRange) -> Result<Self> {
         let mut draft = event.clone();
         if draft.status == EventStatus::Rejected {
-            // It would leave the board, and is to be looked at as if it were on it.
+            // A rejected event is removed from the snapshot, but is checked here as if it were present.
             draft.status = EventStatus::Proposed;
         }
         let mut copy = board.clone();
-        copy.apply(Change::Event(Box::new(draft)));
-        let book = Book::new(board, event)?;
-        let own = whole_of(event);
-        let related = |other: &Event| whole_of(other) == own || (!is_transparent(other) && have_common(event, other));
-        let taken = Taken::new(&copy, &wider(horizon, book.reach()), related)?;
-        let whole = taken.whole(&event.id);
+        copy.apply(CalendarChange::Event(Box::new(draft)));
+        let book = ConstraintSet::new(board, event)?;
+        let own = series_id(event);
+        let related = |other: &Event| series_id(other) == own || (!is_transparent(other) && have_common(event, other));
+        let taken = BusyIndex::new(&copy, &pad(horizon, book.lookaround_minutes()), related)?;
+        let whole = taken.series_group(&event.id);
         let (mut spans, mut rest) = (Vec::new(), Vec::new());
-        for entry in taken.entries().iter().filter(|entry| Some(taken.kept(entry).whole) == whole) {
-            if taken.kept(entry).event.id != event.id {
+        for entry in taken.entries().iter().filter(|entry| Some(taken.indexed_event(entry).whole) == whole) {
+            if taken.indexed_event(entry).event.id != event.id {
                 rest.push(entry.span);
-            } else if entry.span.meets(horizon) {
+            } else if entry.span.overlaps(horizon) {
                 spans.push(entry.span);
             }
         }
         Ok(Self { board, event, taken, book, whole, spans, rest })
     }
 
-    /// The times the event has within the stretch that was looked at.
-    pub(super) fn spans(&self) -> &[Span] {
+    /// Returns the instances of the event within the checked time range.
+    pub(super) fn spans(&self) -> &[TimeRange] {
         &self.spans
     }
 
-    /// The times it would have, were the first one at another time of the day.
+    /// Returns the instances of the event if its first instance were at `to`.
     ///
-    /// All move by the same length. Where clocks are changed between the old and the new time of a day the wall differs
-    /// by an hour on that day; that is in the night, and what is chosen is checked again on a copy of the board.
-    pub(super) fn moved(&self, to: &Span) -> Vec<Span> {
+    /// All instances are shifted by the same duration. On a day with a clock change between the old and the new
+    /// time, the local time is off by an hour. Clock changes are at night, and a chosen time is checked again on a
+    /// copy of the snapshot.
+    pub(super) fn shifted_to(&self, to: &TimeRange) -> Vec<TimeRange> {
         if self.event.recurrence.is_none() {
             return vec![*to];
         }
         shifted(&self.spans, between(self.event.span.start, to.start), between(to.start, to.end))
     }
 
-    /// Whether nobody who is required, no thing and no hard rule is in the way.
-    pub(super) fn is_free(&self, spans: &[Span]) -> bool {
-        let is_free_at = |span: &Span| {
+    /// True if no required participant is busy, no resource is full and no hard constraint is violated.
+    pub(super) fn is_free(&self, spans: &[TimeRange]) -> bool {
+        let is_free_at = |span: &TimeRange| {
             let mut required = self.event.participants.iter().filter(|participant| participant.is_required);
             !required.any(|participant| self.is_busy(participant, span))
-                && self.event.resources.iter().all(|resource| self.users_when_full(resource, span).is_none())
+                && self.event.resources.iter().all(|resource| self.users_at_capacity(resource, span).is_none())
         };
         spans.iter().all(|span| is_free_at(span) && !self.book.forbids(&self.case(span, spans)))
     }
 
-    /// Who takes part and has something else at one of these times.
-    pub(super) fn missing(&self, spans: &[Span]) -> Vec<&'a Participant> {
+    /// Returns the participants who are busy at one of the given times.
+    pub(super) fn unavailable_participants(&self, spans: &[TimeRange]) -> Vec<&'a Participant> {
         let is_missing = |participant: &&Participant| spans.iter().any(|span| self.is_busy(participant, span));
         self.event.participants.iter().filter(is_missing).collect()
     }
 
-    /// Whether somebody would have a gap of less than so many minutes before or after, and not none.
-    pub(super) fn leaves_gap(&self, span: &Span, minutes: i64) -> bool {
-        let around = wider(span, minutes);
-        let is_gap = |other: &Span| !other.meets(span) && other.end != span.start && other.start != span.end;
+    /// True if a participant would have a gap shorter than `minutes`, but longer than zero, before or after.
+    pub(super) fn leaves_gap(&self, span: &TimeRange, minutes: i64) -> bool {
+        let around = pad(span, minutes);
+        let is_gap = |other: &TimeRange| !other.overlaps(span) && other.end != span.start && other.start != span.end;
         self.event.participants.iter().any(|participant| {
-            let mut others = self.others(self.taken.of_member(&participant.member, around));
+            let mut others = self.others(self.taken.for_member(&participant.member, around));
             others.any(|entry| is_gap(&entry.span))
         })
     }
 
-    /// The rules that it would break at these times; each once for each person.
-    pub(super) fn breaches(&self, spans: &[Span]) -> Vec<Breach<'_>> {
+    /// Returns the constraints that the event would violate at the given times, once per constraint and member.
+    pub(super) fn violations(&self, spans: &[TimeRange]) -> Vec<Violation<'_>> {
         let mut once = BTreeMap::new();
         for span in spans {
             for breach in self.breaches_at(span, spans) {
@@ -105,8 +108,9 @@ impl<'a> Look<'a> {
         once.into_values().collect()
     }
 
-    /// Everything that stands in the way at these times; the same thing at several of them once, with a count.
-    pub(super) fn found(&self, spans: &[Span]) -> Vec<Found> {
+    /// Detects all conflicts at the given times. A conflict that occurs at several of them is returned once, with a
+    /// count.
+    pub(super) fn found(&self, spans: &[TimeRange]) -> Vec<RawConflict> {
         let mut all = BTreeMap::new();
         if !is_transparent(self.event) {
             for span in spans {
@@ -117,16 +121,16 @@ impl<'a> Look<'a> {
         for span in spans {
             self.find_rules(span, spans, &mut all);
         }
-        let mut found: Vec<Found> = all.into_values().collect();
+        let mut found: Vec<RawConflict> = all.into_values().collect();
         found.sort_by(|a, b| (b.severity, a.first, &a.key).cmp(&(a.severity, b.first, &b.key)));
         found
     }
 
-    fn find_people(&self, span: &Span, all: &mut BTreeMap<Key, Found>) {
-        let mut met: BTreeMap<usize, (BTreeSet<Span>, Severity, BTreeSet<String>)> = BTreeMap::new();
+    fn find_people(&self, span: &TimeRange, all: &mut BTreeMap<ConflictKey, RawConflict>) {
+        let mut met: BTreeMap<usize, (BTreeSet<TimeRange>, Severity, BTreeSet<String>)> = BTreeMap::new();
         for participant in &self.event.participants {
             let severity = if participant.is_required { Severity::High } else { Severity::Medium };
-            for entry in self.others(self.taken.of_member(&participant.member, *span)) {
+            for entry in self.others(self.taken.for_member(&participant.member, *span)) {
                 let met = met.entry(entry.event).or_insert((BTreeSet::new(), severity, BTreeSet::new()));
                 met.0.insert(entry.span);
                 met.1 = met.1.max(severity);
@@ -136,37 +140,45 @@ impl<'a> Look<'a> {
         for (place, (times, severity, members)) in met {
             let other = self.taken.events()[place].event.clone();
             let severity = if other.priority == Priority::Critical { Severity::Critical } else { severity };
-            let found = Found {
+            let found = RawConflict {
                 severity,
                 at: times.first().copied().unwrap_or(*span),
-                met: times.into_iter().map(|time| (other.id.clone(), time)).collect(),
+                overlapping_instances: times.into_iter().map(|time| (other.id.clone(), time)).collect(),
                 members,
                 others: vec![other.clone()],
-                ..Found::new(Key::Time(other.id.clone()), *span)
+                ..RawConflict::new(ConflictKey::Time(other.id.clone()), *span)
             };
             found.add_to(all);
         }
     }
 
-    fn find_things(&self, span: &Span, all: &mut BTreeMap<Key, Found>) {
+    fn find_things(&self, span: &TimeRange, all: &mut BTreeMap<ConflictKey, RawConflict>) {
         let resources: BTreeSet<&String> = self.event.resources.iter().collect();
         for resource in resources {
-            let Some(users) = self.users_when_full(resource, span) else { continue };
-            let events: Vec<_> = users.iter().map(|entry| self.taken.kept(entry).event.clone()).collect();
+            let Some(users) = self.users_at_capacity(resource, span) else { continue };
+            let events: Vec<_> = users.iter().map(|entry| self.taken.indexed_event(entry).event.clone()).collect();
             let is_critical = events.iter().any(|event| event.priority == Priority::Critical);
             let severity = if is_critical { Severity::Critical } else { Severity::High };
             let at = users.first().map_or(*span, |entry| entry.span);
-            let met = users.iter().map(|entry| (self.taken.kept(entry).event.id.clone(), entry.span)).collect();
-            let key = Key::Resource(resource.clone());
-            let found = Found { severity, at, others: events, met, ..Found::new(key, *span) };
+            let met =
+                users.iter().map(|entry| (self.taken.indexed_event(entry).event.id.clone(), entry.span)).collect();
+            let key = ConflictKey::Resource(resource.clone());
+            let found = RawConflict {
+                severity,
+                at,
+                others: events,
+                overlapping_instances: met,
+                ..RawConflict::new(key, *span)
+            };
             found.add_to(all);
         }
     }
 
-    fn find_rules(&self, span: &Span, spans: &[Span], all: &mut BTreeMap<Key, Found>) {
-        let mut by_rule: BTreeMap<&str, Found> = BTreeMap::new();
+    fn find_rules(&self, span: &TimeRange, spans: &[TimeRange], all: &mut BTreeMap<ConflictKey, RawConflict>) {
+        let mut by_rule: BTreeMap<&str, RawConflict> = BTreeMap::new();
         for breach in self.breaches_at(span, spans) {
-            let found = by_rule.entry(&breach.rule.id).or_insert_with(|| Found::of_rule(breach.rule, *span));
+            let found =
+                by_rule.entry(&breach.rule.id).or_insert_with(|| RawConflict::from_constraint(breach.rule, *span));
             found.members.extend(breach.member.map(str::to_owned));
         }
         for found in by_rule.into_values() {
@@ -174,32 +186,32 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn breaches_at(&self, span: &Span, own: &[Span]) -> Vec<Breach<'_>> {
+    fn breaches_at(&self, span: &TimeRange, own: &[TimeRange]) -> Vec<Violation<'_>> {
         self.book.breaches(&self.case(span, own))
     }
 
-    fn case<'s>(&'s self, span: &Span, own: &'s [Span]) -> Case<'a, 's> {
+    fn case<'s>(&'s self, span: &TimeRange, own: &'s [TimeRange]) -> CheckedOccurrence<'a, 's> {
         let (board, taken, rest) = (self.board, &self.taken, &self.rest);
-        Case { board, taken, event: self.event, span: *span, whole: self.whole, own, rest }
+        CheckedOccurrence { board, taken, event: self.event, span: *span, whole: self.whole, own, rest }
     }
 
-    fn is_busy(&self, participant: &Participant, span: &Span) -> bool {
-        self.others(self.taken.of_member(&participant.member, *span)).next().is_some()
+    fn is_busy(&self, participant: &Participant, span: &TimeRange) -> bool {
+        self.others(self.taken.for_member(&participant.member, *span)).next().is_some()
     }
 
-    /// Those who have a thing at the fullest moment of a time, if nobody else can have it then. What is gone from the
-    /// board is not in anybody's way.
-    fn users_when_full(&self, resource: &str, span: &Span) -> Option<Vec<&Entry>> {
+    /// Returns the users of a resource at its busiest instant, if the resource is full. A resource that is no
+    /// longer in the snapshot is never full.
+    fn users_at_capacity(&self, resource: &str, span: &TimeRange) -> Option<Vec<&BusyEntry>> {
         let capacity = self.board.resources.get(resource)?.capacity as usize;
-        let mut users: Vec<&Entry> = self.others(self.taken.of_resource(resource, *span)).collect();
+        let mut users: Vec<&BusyEntry> = self.others(self.taken.for_resource(resource, *span)).collect();
         users.reverse();
-        let spans: Vec<Span> = users.iter().map(|entry| entry.span).collect();
-        let places = fullest(&spans, span);
+        let spans: Vec<TimeRange> = users.iter().map(|entry| entry.span).collect();
+        let places = peak_usage(&spans, span);
         (places.len() >= capacity).then(|| places.into_iter().map(|place| users[place]).collect())
     }
 
-    fn others<'b>(&'b self, entries: impl Iterator<Item = &'b Entry>) -> impl Iterator<Item = &'b Entry> {
-        entries.filter(|entry| Some(self.taken.kept(entry).whole) != self.whole)
+    fn others<'b>(&'b self, entries: impl Iterator<Item = &'b BusyEntry>) -> impl Iterator<Item = &'b BusyEntry> {
+        entries.filter(|entry| Some(self.taken.indexed_event(entry).whole) != self.whole)
     }
 }
 
@@ -208,11 +220,11 @@ fn have_common(event: &Event, other: &Event) -> bool {
     other.participants.iter().any(takes_part) || other.resources.iter().any(|used| event.resources.contains(used))
 }
 
-/// Times that start later by some microseconds and are as long as told.
-pub(super) fn shifted(spans: &[Span], by: i64, length: i64) -> Vec<Span> {
-    let shift = |span: &Span| {
+/// Shifts time ranges by `by` microseconds and sets their duration to `length` microseconds.
+pub(super) fn shifted(spans: &[TimeRange], by: i64, length: i64) -> Vec<TimeRange> {
+    let shift = |span: &TimeRange| {
         let start = after(span.start, by);
-        Span { start, end: after(start, length) }
+        TimeRange { start, end: after(start, length) }
     };
     spans.iter().map(shift).collect()
 }

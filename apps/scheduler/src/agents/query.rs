@@ -1,45 +1,47 @@
-//! Answers to questions about the calendar (R-FAM-109), in the shapes of R-FAM-63. Nothing is written.
+//! Answers to calendar queries (R-FAM-109), in the JSON forms of R-FAM-63. Read-only.
 //!
-//! Times are those of who asks. What others keep private is "busy", and cannot be found by what it is called.
+//! Times are in the time zone of the requester. Private events of other members have the title "busy" and cannot be
+//! found by their title.
 
 use serde_json::{Map, Value, json};
 use superstep::core::time::Time;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
 use super::capacity;
-use super::conflicts::find_for;
-use super::moments::{common, later, written, year_from};
+use super::conflicts::detect_conflicts_for_viewer;
+use super::moments::{add_minutes, in_time_zone, intersection, year_from};
 use super::scan;
-use super::seen::{BUSY, Viewer, zone_of};
-use super::slots::{self, Wanted};
-use super::taken::{Taken, is_transparent};
-use super::windows::{GRID_MINUTES, shared_days, without};
-use crate::calendar::{Board, Event, Instance, Span};
+use super::seen::{BUSY, Viewer, time_zone_of};
+use super::slots::{self, SlotRequest};
+use super::taken::{BusyIndex, is_transparent};
+use super::windows::{GRID_MINUTES, shared_day_windows, without};
+use crate::calendar::{CalendarSnapshot, Event, EventInstance, TimeRange};
 use crate::models::{Conflict, EventStatus, QueryData, QueryType, TimeSlot};
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-/// A question.
+/// A calendar query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// What is asked.
+pub struct CalendarQuery {
+    /// Kind of the query.
     pub kind: QueryType,
-    /// About which time; without it, what lies ahead: a week of free times, a year of events or conflicts, an
-    /// hour of a thing.
-    pub span: Option<Span>,
-    /// About whom: ids of members; nobody is everybody.
+    /// Queried time range. Default: one week from now for free times, one year for events and conflicts, one hour
+    /// for resources.
+    pub span: Option<TimeRange>,
+    /// Ids of the queried members. Empty: all members.
     pub people: Vec<String>,
-    /// About what: ids of resources; nothing is everything.
+    /// Ids of the queried resources. Empty: all resources.
     pub resources: Vec<String>,
-    /// Words of the title that is looked for; none is any.
+    /// Words that the title must contain. Empty: any title.
     pub text: String,
-    /// What would have to fit; without it, what is on the calendar already.
+    /// Event to be checked for conflicts. Default: the query is about existing conflicts.
     pub event: Option<Event>,
-    /// Whether any time of the span will do for it, and not only its own; without a span, of the next 14 days.
+    /// True if the event may be at any time of `span`, instead of only at its own time. Without `span`: within the
+    /// next 14 days.
     pub is_open: bool,
 }
 
-impl Question {
-    /// A question of a kind about everybody and everything that lies ahead.
+impl CalendarQuery {
+    /// Creates a query about all members and resources, without a time range.
     #[must_use]
     pub fn new(kind: QueryType) -> Self {
         let (people, resources, text) = (Vec::new(), Vec::new(), String::new());
@@ -47,45 +49,46 @@ impl Question {
     }
 }
 
-/// The most events that an answer lists.
+/// Maximum number of events in an answer.
 const MOST_EVENTS: usize = 100;
 
-/// The answer to a question of a member.
+/// Answers a query of a member.
 ///
 /// # Errors
-/// When the asker, a person or a thing is unknown, or a rule of repetition or a zone on the board cannot be read.
-pub fn answer(board: &Board, asker: &str, question: &Question, now: Time) -> Result<QueryData> {
-    let wrong = |text: String| Error::new(Code::TypeMismatch, text);
+/// Returns an error if the requester, a member or a resource is unknown, or if a recurrence rule or time zone in
+/// the snapshot is invalid.
+pub fn answer_query(board: &CalendarSnapshot, asker: &str, question: &CalendarQuery, now: Time) -> Result<QueryData> {
+    let wrong = |text: String| Error::new(ErrorCode::TypeMismatch, text);
     let asking = board.members.get(asker).ok_or_else(|| wrong(format!("there is no member `{asker}`")))?;
     if let Some(unknown) = question.people.iter().find(|id| !board.members.contains_key(*id)) {
         return Err(wrong(format!("there is no member `{unknown}`")));
     }
-    let zone = zone_of(board, &asking.id)?;
-    let desk = Desk { board, viewer: Viewer::Member(asker), zone, question, now };
+    let zone = time_zone_of(board, &asking.id)?;
+    let desk = QueryContext { board, viewer: Viewer::Member(asker), zone, question, now };
     let results = match (question.kind, &question.event) {
         (QueryType::Availability, _) => desk.availability()?,
         (QueryType::EventLookup, _) => desk.events()?,
         (QueryType::ResourceStatus, _) => desk.resources()?,
         (QueryType::ConflictCheck, Some(event)) => desk.fits(event)?,
-        (QueryType::ConflictCheck, None) => desk.clashes()?,
+        (QueryType::ConflictCheck, None) => desk.existing_conflicts()?,
     };
     Ok(QueryData { query_type: question.kind, results })
 }
 
-struct Desk<'a> {
-    board: &'a Board,
+struct QueryContext<'a> {
+    board: &'a CalendarSnapshot,
     viewer: Viewer<'a>,
-    zone: Zone,
-    question: &'a Question,
+    zone: NamedTimeZone,
+    question: &'a CalendarQuery,
     now: Time,
 }
 
-impl Desk<'_> {
-    /// The times in the days of all who are asked about at which none of them has anything.
+impl QueryContext<'_> {
+    /// Returns the common free times of the queried members, within their day hours.
     fn availability(&self) -> Result<Map<String, Value>> {
         let span = self.span(7 * 24 * 60)?;
-        // What is over is of no use, unless only that was asked about.
-        let ahead = Span::new(span.start.max(self.now), span.end).unwrap_or(span);
+        // Past time is cut off, unless the query is only about the past.
+        let ahead = TimeRange::new(span.start.max(self.now), span.end).unwrap_or(span);
         let members: Vec<&str> = if self.question.people.is_empty() {
             self.board.members.keys().map(String::as_str).collect()
         } else {
@@ -95,34 +98,34 @@ impl Desk<'_> {
             let mut people = event.participants.iter().map(|participant| participant.member.as_str());
             !is_transparent(event) && people.any(|member| members.contains(&member))
         };
-        let taken = Taken::new(self.board, &ahead, is_theirs)?;
-        let busy: Vec<Span> = taken.entries().iter().map(|entry| entry.span).collect();
+        let taken = BusyIndex::new(self.board, &ahead, is_theirs)?;
+        let busy: Vec<TimeRange> = taken.entries().iter().map(|entry| entry.span).collect();
         let mut free = Vec::new();
-        for stretch in without(&shared_days(self.board, &members, &ahead)?, &busy) {
+        for stretch in without(&shared_day_windows(self.board, &members, &ahead)?, &busy) {
             if stretch.minutes() >= GRID_MINUTES {
-                let Span { start, end } = written(&self.zone, &stretch)?;
+                let TimeRange { start, end } = in_time_zone(&self.zone, &stretch)?;
                 free.push(json!({ "start": start, "end": end, "members": members }));
             }
         }
         Ok(map("free", Value::Array(free)))
     }
 
-    /// What is on the calendar, the earliest first.
+    /// Returns the matching events, earliest first.
     fn events(&self) -> Result<Map<String, Value>> {
         let within = self.span_or_year()?;
-        let mut found: Vec<Instance> = Vec::new();
-        for event in self.board.events.values().filter(|event| self.is_meant(event)) {
+        let mut found: Vec<EventInstance> = Vec::new();
+        for event in self.board.events.values().filter(|event| self.matches_query(event)) {
             found.extend(self.board.instances_of(event, &within)?.into_iter().take(MOST_EVENTS));
         }
         found.sort_by(|a, b| (a.span, &a.event.id).cmp(&(b.span, &b.event.id)));
         let mut events = Vec::new();
         for instance in found.iter().take(MOST_EVENTS) {
-            events.push(self.told(instance)?);
+            events.push(self.event_json(instance)?);
         }
         Ok(map("events", Value::Array(events)))
     }
 
-    fn is_meant(&self, event: &Event) -> bool {
+    fn matches_query(&self, event: &Event) -> bool {
         let question = self.question;
         let is_about = question.people.is_empty()
             || event.participants.iter().any(|participant| question.people.contains(&participant.member));
@@ -135,8 +138,8 @@ impl Desk<'_> {
         event.status == EventStatus::Confirmed && is_about && uses && is_called
     }
 
-    fn told(&self, instance: &Instance) -> Result<Value> {
-        let (event, span) = (&instance.event, written(&self.zone, &instance.span)?);
+    fn event_json(&self, instance: &EventInstance) -> Result<Value> {
+        let (event, span) = (&instance.event, in_time_zone(&self.zone, &instance.span)?);
         let participants: Vec<&String> = event.participants.iter().map(|participant| &participant.member).collect();
         if !self.viewer.sees(self.board, event) {
             return Ok(json!({
@@ -155,57 +158,59 @@ impl Desk<'_> {
         let span = self.span(60)?;
         let all: Vec<String> = self.board.resources.keys().cloned().collect();
         let asked = if self.question.resources.is_empty() { &all } else { &self.question.resources };
-        let found = capacity::availability(self.board, asked, &span, None)?;
+        let found = capacity::resource_availability(self.board, asked, &span, None)?;
         Ok(map("resources", json!(found.resource_availability)))
     }
 
-    /// Whether an event would fit; if not, times that would do.
+    /// Checks if an event fits. If not, the result contains alternative times.
     fn fits(&self, event: &Event) -> Result<Map<String, Value>> {
         if self.question.is_open {
             let minutes = u32::try_from(event.span.minutes()).unwrap_or(u32::MAX);
-            let wanted = Wanted { event: event.clone(), given: None, minutes, range: self.question.span };
+            let wanted =
+                SlotRequest { event: event.clone(), requested_range: None, minutes, range: self.question.span };
             let slots = self.slots(&wanted)?;
             return Ok(fitting(!slots.is_empty(), &[], &slots));
         }
-        let conflicts = find_for(self.board, event, self.now, self.viewer)?;
+        let conflicts = detect_conflicts_for_viewer(self.board, event, self.now, self.viewer)?;
         let fits = !conflicts.iter().any(|conflict| conflict.severity.is_blocking());
         let mut slots: Vec<TimeSlot> = Vec::new();
         if !fits {
-            let wanted = Wanted { event: event.clone(), given: Some(event.span), minutes: 0, range: None };
+            let wanted =
+                SlotRequest { event: event.clone(), requested_range: Some(event.span), minutes: 0, range: None };
             slots = self.slots(&wanted)?.split_off(1);
         }
         Ok(fitting(fits, &conflicts, &slots))
     }
 
-    /// What is in each other's way already, of those who are asked about.
-    fn clashes(&self) -> Result<Map<String, Value>> {
-        let mut conflicts = scan::within(self.board, self.span_or_year()?, self.viewer)?;
+    /// Returns existing conflicts of the queried members.
+    fn existing_conflicts(&self) -> Result<Map<String, Value>> {
+        let mut conflicts = scan::scan_conflicts_within(self.board, self.span_or_year()?, self.viewer)?;
         let people = &self.question.people;
         conflicts.retain(|one| people.is_empty() || one.participants_affected.iter().any(|who| people.contains(who)));
         let fits = !conflicts.iter().any(|conflict| conflict.severity.is_blocking());
         Ok(fitting(fits, &conflicts, &[]))
     }
 
-    /// Times that would do, as the clocks of who asks show them.
-    fn slots(&self, wanted: &Wanted) -> Result<Vec<TimeSlot>> {
-        let mut slots = slots::find(self.board, wanted, self.now)?.candidate_times;
+    /// Returns candidate times in the time zone of the requester.
+    fn slots(&self, wanted: &SlotRequest) -> Result<Vec<TimeSlot>> {
+        let mut slots = slots::find_slots(self.board, wanted, self.now)?.candidate_times;
         for slot in &mut slots {
-            slot.start_time = self.zone.written(slot.start_time)?;
-            slot.end_time = self.zone.written(slot.end_time)?;
+            slot.start_time = self.zone.with_local_offset(slot.start_time)?;
+            slot.end_time = self.zone.with_local_offset(slot.end_time)?;
         }
         Ok(slots)
     }
 
-    /// The time that is asked about, or the year from now.
-    fn span_or_year(&self) -> Result<Span> {
+    /// Returns the queried time range. Default: one year from now.
+    fn span_or_year(&self) -> Result<TimeRange> {
         if self.question.span.is_some() { self.span(0) } else { year_from(&self.zone, self.now) }
     }
 
-    /// The time that is asked about, or so many minutes from now; never more than a year.
-    fn span(&self, minutes: i64) -> Result<Span> {
-        let asked = self.question.span.unwrap_or(Span { start: self.now, end: later(self.now, minutes) });
+    /// Returns the queried time range. Default: `minutes` from now. At most one year.
+    fn span(&self, minutes: i64) -> Result<TimeRange> {
+        let asked = self.question.span.unwrap_or(TimeRange { start: self.now, end: add_minutes(self.now, minutes) });
         let year = year_from(&self.zone, asked.start)?;
-        Ok(common(&asked, &year).unwrap_or(asked))
+        Ok(intersection(&asked, &year).unwrap_or(asked))
     }
 }
 

@@ -1,7 +1,8 @@
-//! Ways out of a conflict (R-FAM-107, R-FAM-108).
+//! Proposed resolutions of conflicts (R-FAM-107, R-FAM-108).
 //!
-//! Six strategies make plans; each plan is carried out on a copy of the board, and conflicts are looked for again there.
-//! Only what helps and harms nobody else is proposed. How a chosen way is carried out is in [`apply()`].
+//! Six strategies produce plans. Each plan is applied to a copy of the snapshot, and conflicts are detected there
+//! again. Only plans that resolve a conflict and harm no other event are proposed. [`apply_resolution`] applies a chosen
+//! resolution.
 
 mod apply;
 mod changed;
@@ -12,32 +13,39 @@ mod own;
 use superstep::Result;
 use superstep::core::time::Time;
 
-pub use apply::apply;
+pub use apply::apply_resolution;
 
-use super::conflicts::{self, Standing, of_changes};
-use super::finding::{Found, Telling};
-use super::look::Look;
+use super::conflicts::{self, ChangeConflicts, detect_change_conflicts};
+use super::finding::{ConflictFormatter, RawConflict};
+use super::look::AvailabilityCheck;
 use super::moments::midnight;
 use super::seen::Viewer;
-use crate::calendar::{Board, Change, Event, Priority, Span};
+use crate::calendar::{CalendarChange, CalendarSnapshot, Event, Priority, TimeRange};
 use crate::models::{ChangeAction, Conflict, ProposedResolution, ResolutionChange, ResolutionData, Score, Strategy};
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-/// All ways out that work, the best first: `res_1`, which is recommended, `res_2` and so on.
+/// Returns all working resolutions, best first: `res_1`, which is recommended, `res_2` and so on.
 ///
-/// `conflicts` are those that were found for the event. A way may solve only some of them; its score says so. They are
-/// told to who asks, who need not be the owner of the event, and touch only what the asker may change.
+/// `conflicts` are the conflicts that were detected for the event. A resolution may solve only some of them, which
+/// lowers its score. Resolutions are worded for the requester, who need not be the owner of the event, and change
+/// only events that the requester may change.
 ///
 /// # Errors
-/// When a rule of repetition or a zone, of the event or on the board, cannot be read.
-pub fn propose(board: &Board, event: &Event, conflicts: &[Conflict], asker: &str, now: Time) -> Result<ResolutionData> {
+/// Returns an error if a recurrence rule or a time zone, of the event or in the snapshot, is invalid.
+pub fn propose_resolutions(
+    board: &CalendarSnapshot,
+    event: &Event,
+    conflicts: &[Conflict],
+    asker: &str,
+    now: Time,
+) -> Result<ResolutionData> {
     if conflicts.is_empty() {
         return Ok(ResolutionData::default());
     }
-    let desk = Desk::new(board, event, asker, now)?;
+    let desk = ResolutionContext::new(board, event, asker, now)?;
     let mut ways = Vec::new();
     for plan in desk.plans()? {
-        ways.extend(desk.try_out(plan, conflicts)?);
+        ways.extend(desk.evaluate(plan, conflicts)?);
     }
     let rank = |way: &ProposedResolution| (way.changes.len(), way.strategy);
     ways.sort_by(|a, b| b.score.value().total_cmp(&a.score.value()).then_with(|| rank(a).cmp(&rank(b))));
@@ -48,25 +56,25 @@ pub fn propose(board: &Board, event: &Event, conflicts: &[Conflict], asker: &str
     Ok(ResolutionData { proposed_resolutions: ways, recommended_resolution })
 }
 
-/// What a way out would do, before it is tried.
+/// An untested resolution.
 #[derive(Debug)]
-struct Plan {
+struct ResolutionPlan {
     strategy: Strategy,
     description: String,
     changes: Vec<ResolutionChange>,
     side_effects: Vec<String>,
-    /// By how many minutes something is at another time.
+    /// Minutes by which an event is moved.
     shift: i64,
-    /// The priorities of other events that it touches.
+    /// Priorities of the other events that the plan changes.
     touched: Vec<Priority>,
 }
 
-impl Plan {
+impl ResolutionPlan {
     fn new(strategy: Strategy, description: String, changes: Vec<ResolutionChange>) -> Self {
         Self { strategy, description, changes, side_effects: Vec::new(), shift: 0, touched: Vec::new() }
     }
 
-    fn losing(mut self, side_effect: String) -> Self {
+    fn with_side_effect(mut self, side_effect: String) -> Self {
         self.side_effects.push(side_effect);
         self
     }
@@ -81,7 +89,8 @@ impl Plan {
         self
     }
 
-    /// How good it is if it solves a share of the conflicts; all in hundredths until the end.
+    /// Computes the score for solving `solved` of `conflicts` conflicts. Computed in hundredths until the last
+    /// step.
     fn score(&self, solved: usize, conflicts: usize) -> Score {
         let base = match self.strategy {
             Strategy::MoveEvent => 90,
@@ -98,52 +107,53 @@ impl Plan {
     }
 }
 
-/// An event that has conflicts, and what is known around it.
-struct Desk<'a> {
-    board: &'a Board,
+/// An event with conflicts, and the data that the strategies need.
+struct ResolutionContext<'a> {
+    board: &'a CalendarSnapshot,
     event: &'a Event,
     asker: &'a str,
     now: Time,
-    /// The board with the event on it.
-    with_event: Board,
-    /// The day of the event, or the 12 months of a series.
-    look: Look<'a>,
-    before: Vec<Found>,
-    telling: Telling<'a>,
+    /// The snapshot with the event in it.
+    with_event: CalendarSnapshot,
+    /// Availability check of the day of the event, or of 12 months of a series.
+    look: AvailabilityCheck<'a>,
+    before: Vec<RawConflict>,
+    telling: ConflictFormatter<'a>,
 }
 
-impl<'a> Desk<'a> {
-    fn new(board: &'a Board, event: &'a Event, asker: &'a str, now: Time) -> Result<Self> {
-        let zone = Zone::named(&board.family.zone)?;
+impl<'a> ResolutionContext<'a> {
+    fn new(board: &'a CalendarSnapshot, event: &'a Event, asker: &'a str, now: Time) -> Result<Self> {
+        let zone = NamedTimeZone::from_iana_name(&board.family.zone)?;
         let horizon = if event.recurrence.is_some() {
             conflicts::horizon(event, now)?
         } else {
             let end = midnight(&zone, event.span.start, 1)?.max(event.span.end);
-            Span { start: midnight(&zone, event.span.start, 0)?, end }
+            TimeRange { start: midnight(&zone, event.span.start, 0)?, end }
         };
-        let look = Look::new(board, event, &horizon)?;
-        let before = look.found(&look.moved(&event.span));
+        let look = AvailabilityCheck::new(board, event, &horizon)?;
+        let before = look.found(&look.shifted_to(&event.span));
         let mut with_event = board.clone();
-        with_event.apply(Change::Event(Box::new(event.clone())));
-        let telling = Telling::to(board, Viewer::Member(asker))?;
+        with_event.apply(CalendarChange::Event(Box::new(event.clone())));
+        let telling = ConflictFormatter::to(board, Viewer::Member(asker))?;
         Ok(Self { board, event, asker, now, with_event, look, before, telling })
     }
 
-    fn plans(&self) -> Result<Vec<Plan>> {
+    fn plans(&self) -> Result<Vec<ResolutionPlan>> {
         let mut plans = Vec::new();
-        plans.extend(self.move_it()?);
-        plans.extend(self.move_others()?);
-        plans.extend(self.shorten_it()?);
-        plans.extend(self.split_it()?);
-        plans.push(self.cancel_it());
-        plans.extend(self.cancel_others()?);
-        plans.extend(self.override_rules());
-        plans.extend(self.use_other_things()?);
+        plans.extend(self.move_event()?);
+        plans.extend(self.move_other_events()?);
+        plans.extend(self.shorten_event()?);
+        plans.extend(self.split_event()?);
+        plans.push(self.cancel_event());
+        plans.extend(self.cancel_other_events()?);
+        plans.extend(self.override_constraint());
+        plans.extend(self.alternative_resource()?);
         Ok(plans)
     }
 
-    /// Carries a plan out on a copy of the board; nothing if it solves nothing or gets somebody else into trouble.
-    fn try_out(&self, plan: Plan, conflicts: &[Conflict]) -> Result<Option<ProposedResolution>> {
+    /// Applies a plan to a copy of the snapshot. Returns `None` if the plan resolves no conflict or causes a
+    /// blocking one.
+    fn evaluate(&self, plan: ResolutionPlan, conflicts: &[Conflict]) -> Result<Option<ProposedResolution>> {
         let mut way = ProposedResolution {
             resolution_id: String::new(),
             strategy: plan.strategy,
@@ -153,11 +163,11 @@ impl<'a> Desk<'a> {
             conflicts_resolved: Vec::new(),
             side_effects: plan.side_effects.clone(),
         };
-        let (after, changes) = apply(self.board, self.event, &way, self.asker, self.now)?;
+        let (after, changes) = apply_resolution(self.board, self.event, &way, self.asker, self.now)?;
         let mut copy = self.board.clone();
         changes.iter().for_each(|change| copy.apply(change.clone()));
-        let Standing { own: left, others } =
-            of_changes(&self.with_event, &copy, (&after, &changes), self.asker, self.now)?;
+        let ChangeConflicts { of_event: left, of_other_events: others } =
+            detect_change_conflicts(&self.with_event, &copy, (&after, &changes), self.asker, self.now)?;
         let is_new = |one: &&Conflict| !conflicts.iter().any(|old| old.id == one.id);
         let is_left = |one: &&Conflict| left.iter().any(|left| left.id == one.id);
         let solved: Vec<String> = conflicts.iter().filter(|one| !is_left(one)).map(|one| one.id.clone()).collect();
@@ -173,24 +183,25 @@ impl<'a> Desk<'a> {
         Ok(Some(way))
     }
 
-    /// How bad a time is: what blocks, and everything.
-    fn badness(&self, spans: &[Span]) -> (usize, usize) {
+    /// Returns the number of blocking conflicts and of all conflicts at the given times.
+    fn conflict_counts(&self, spans: &[TimeRange]) -> (usize, usize) {
         count(&self.look.found(spans))
     }
 
-    /// Whether a time would be a way out: nothing blocks, and if nothing did before, less is in the way.
-    fn is_way_out(&self, spans: &[Span]) -> bool {
-        let ((blocking, total), before) = (self.badness(spans), count(&self.before));
+    /// True if the given times are an improvement: no blocking conflict, and fewer conflicts in total if there was
+    /// no blocking one before.
+    fn resolves_conflict(&self, spans: &[TimeRange]) -> bool {
+        let ((blocking, total), before) = (self.conflict_counts(spans), count(&self.before));
         blocking == 0 && (before.0 > 0 || total < before.1)
     }
 }
 
-fn count(found: &[Found]) -> (usize, usize) {
+fn count(found: &[RawConflict]) -> (usize, usize) {
     (found.iter().filter(|found| found.severity.is_blocking()).count(), found.len())
 }
 
-/// Both ends of an event at another time.
-fn new_times(event: &str, old: &Span, new: &Span, action: ChangeAction) -> Vec<ResolutionChange> {
+/// Creates the two changes that move an event: new start and new end.
+fn new_times(event: &str, old: &TimeRange, new: &TimeRange, action: ChangeAction) -> Vec<ResolutionChange> {
     vec![
         new_time(event, "start_time", Some(old.start), new.start, action),
         new_time(event, "end_time", Some(old.end), new.end, action),

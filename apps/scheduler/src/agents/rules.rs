@@ -1,7 +1,8 @@
-//! Which rules of the family an event would break (R-FAM-100).
+//! Checks which constraints of the family an event would violate (R-FAM-100).
 //!
-//! Times of the day and weeks are those of the family. Events of whole days break no rule about times of the day. A day
-//! or week counts the events that start in it. A soft rule that somebody accepted for an event does not count for it.
+//! Times of day and weeks are in the time zone of the family. All-day events violate no constraint about times of
+//! day. A day or week counts the events that start in it. A soft constraint that a member accepted for an event is
+//! not checked for that event.
 
 use std::sync::Arc;
 
@@ -10,176 +11,189 @@ use jiff::civil::Date;
 use superstep::Result;
 use superstep::core::time::Time;
 
-use super::capacity::fullest;
-use super::look::Look;
-use super::moments::{MINUTES_A_DAY, wider};
-use super::taken::Taken;
+use super::capacity::peak_usage;
+use super::look::AvailabilityCheck;
+use super::moments::{MINUTES_A_DAY, pad};
+use super::taken::BusyIndex;
 use super::words;
-use crate::calendar::{Board, Event, Rule, RuleKind, Span, Strength, WeekStart};
-use crate::zone::Zone;
+use crate::calendar::{CalendarSnapshot, Constraint, ConstraintKind, ConstraintStrength, Event, TimeRange, WeekStart};
+use crate::zone::NamedTimeZone;
 
-/// A rule that would be broken.
+/// A constraint that would be violated.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Broken {
-    /// The rule.
-    pub rule: Arc<Rule>,
-    /// For whom, where that matters.
+pub struct ConstraintViolation {
+    /// The constraint.
+    pub rule: Arc<Constraint>,
+    /// The member for whom the constraint is violated, if it applies per member.
     pub member: Option<String>,
-    /// What it says, for the family.
+    /// Name and text of the constraint, as shown to the family.
     pub text: String,
 }
 
-/// The rules that an event would break at a time, in the order of their ids.
+/// Returns the constraints that an event would violate in a time range, sorted by id.
 ///
 /// # Errors
-/// When a rule of repetition or a zone on the board cannot be read.
-pub fn broken(board: &Board, event: &Event, span: &Span) -> Result<Vec<Broken>> {
-    let look = Look::new(board, event, span)?;
-    let breaches = look.breaches(&[*span]);
-    let found = breaches.into_iter().map(|Breach { rule, member }| {
-        let text = words_of(board, rule);
-        Broken { rule: rule.clone(), member: member.map(str::to_owned), text }
+/// Returns an error if a recurrence rule or a time zone in the snapshot is invalid.
+pub fn violations(board: &CalendarSnapshot, event: &Event, span: &TimeRange) -> Result<Vec<ConstraintViolation>> {
+    let look = AvailabilityCheck::new(board, event, span)?;
+    let breaches = look.violations(&[*span]);
+    let found = breaches.into_iter().map(|Violation { rule, member }| {
+        let text = describe_with_name(board, rule);
+        ConstraintViolation { rule: rule.clone(), member: member.map(str::to_owned), text }
     });
     Ok(found.collect())
 }
 
-/// A property of an event, as calendar files carry them: a soft rule that it may break, by id.
+/// iCalendar property of an event: id of a soft constraint that the event may violate.
 const ACCEPTED: &str = "X-SUPERSTEP-ACCEPTED-RULE:";
 
-/// The line that says of an event that it may break a soft rule.
-pub(super) fn acceptance(rule: &str) -> String {
+/// Returns the property line that accepts the violation of a soft constraint.
+pub(super) fn override_property(rule: &str) -> String {
     format!("{ACCEPTED}{rule}")
 }
 
-fn is_accepted(event: &Event, rule: &Rule) -> bool {
-    rule.strength != Strength::Hard
-        && event.extra.iter().any(|line| line.strip_prefix(ACCEPTED).is_some_and(|id| id.trim() == rule.id))
+fn is_accepted(event: &Event, rule: &Constraint) -> bool {
+    rule.strength != ConstraintStrength::Hard
+        && event
+            .preserved_properties
+            .iter()
+            .any(|line| line.strip_prefix(ACCEPTED).is_some_and(|id| id.trim() == rule.id))
 }
 
-/// The rules that bear on one event.
+/// The constraints that apply to one event.
 #[derive(Debug)]
-pub(super) struct Book {
-    zone: Zone,
+pub(super) struct ConstraintSet {
+    zone: NamedTimeZone,
     week_start: WeekStart,
-    rules: Vec<Arc<Rule>>,
+    rules: Vec<Arc<Constraint>>,
 }
 
-/// A rule that is broken, and for whom.
+/// A violated constraint and the member it is violated for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Breach<'a> {
-    pub(super) rule: &'a Arc<Rule>,
+pub(super) struct Violation<'a> {
+    pub(super) rule: &'a Arc<Constraint>,
     pub(super) member: Option<&'a str>,
 }
 
-/// An event at one of its times.
+/// One instance of an event, with the data needed to check constraints.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Case<'a, 's> {
-    pub(super) board: &'s Board,
-    pub(super) taken: &'s Taken,
+pub(super) struct CheckedOccurrence<'a, 's> {
+    pub(super) board: &'s CalendarSnapshot,
+    pub(super) taken: &'s BusyIndex,
     pub(super) event: &'a Event,
-    pub(super) span: Span,
-    /// What it and its exceptions are among what is taken.
+    pub(super) span: TimeRange,
+    /// Series group of the event in the busy index.
     pub(super) whole: Option<usize>,
-    /// All its times, this one among them, the earliest first.
-    pub(super) own: &'s [Span],
-    /// Those of its exceptions, or of the series whose exception it is.
-    pub(super) rest: &'s [Span],
+    /// All instances of the event including this one, earliest first.
+    pub(super) own: &'s [TimeRange],
+    /// Instances of the overrides of the event, or of the series if the event is an override.
+    pub(super) rest: &'s [TimeRange],
 }
 
-impl Book {
-    /// The active rules for those who take part.
-    pub(super) fn new(board: &Board, event: &Event) -> Result<Self> {
+impl ConstraintSet {
+    /// Selects the active constraints of the participants.
+    pub(super) fn new(board: &CalendarSnapshot, event: &Event) -> Result<Self> {
         let takes_part = |member: &String| event.participants.iter().any(|participant| participant.member == *member);
-        let bears = |rule: &&Arc<Rule>| {
+        let bears = |rule: &&Arc<Constraint>| {
             rule.is_active && rule.member.as_ref().is_none_or(takes_part) && !is_accepted(event, rule)
         };
         let rules = board.rules.values().filter(bears).cloned().collect();
-        Ok(Self { zone: Zone::named(&board.family.zone)?, week_start: board.family.week_start, rules })
+        Ok(Self {
+            zone: NamedTimeZone::from_iana_name(&board.family.zone)?,
+            week_start: board.family.week_start,
+            rules,
+        })
     }
 
-    /// How many minutes around an event matter to the rules: at least its week.
-    pub(super) fn reach(&self) -> i64 {
+    /// Returns the minutes around an event that constraints depend on: at least the week of the event.
+    pub(super) fn lookaround_minutes(&self) -> i64 {
         let gap = self.rules.iter().map(|rule| match rule.kind {
-            RuleKind::MinGapMinutes { minutes } => i64::from(minutes),
+            ConstraintKind::MinGapMinutes { minutes } => i64::from(minutes),
             _ => 0,
         });
         gap.max().unwrap_or(0).max(8 * MINUTES_A_DAY)
     }
 
-    /// The rules that an event breaks at one of its times.
-    pub(super) fn breaches<'a>(&'a self, case: &Case<'a, '_>) -> Vec<Breach<'a>> {
+    /// Returns the constraints that one instance of an event violates.
+    pub(super) fn breaches<'a>(&'a self, case: &CheckedOccurrence<'a, '_>) -> Vec<Violation<'a>> {
         self.rules.iter().flat_map(|rule| self.breaches_of(rule, case)).collect()
     }
 
-    /// Whether an event breaks a hard rule at one of its times.
-    pub(super) fn forbids(&self, case: &Case<'_, '_>) -> bool {
-        let mut hard = self.rules.iter().filter(|rule| rule.strength == Strength::Hard);
+    /// True if one instance of an event violates a hard constraint.
+    pub(super) fn forbids(&self, case: &CheckedOccurrence<'_, '_>) -> bool {
+        let mut hard = self.rules.iter().filter(|rule| rule.strength == ConstraintStrength::Hard);
         hard.any(|rule| !self.breaches_of(rule, case).is_empty())
     }
 
-    fn breaches_of<'a>(&'a self, rule: &'a Arc<Rule>, case: &Case<'a, '_>) -> Vec<Breach<'a>> {
-        let for_each = |is_broken: &dyn Fn(&str) -> bool| -> Vec<Breach<'a>> {
+    fn breaches_of<'a>(&'a self, rule: &'a Arc<Constraint>, case: &CheckedOccurrence<'a, '_>) -> Vec<Violation<'a>> {
+        let for_each = |is_broken: &dyn Fn(&str) -> bool| -> Vec<Violation<'a>> {
             let members = case.event.participants.iter().map(|participant| participant.member.as_str());
             let theirs = members.filter(|member| rule.member.as_deref().is_none_or(|of| of == *member));
-            theirs.filter(|member| is_broken(member)).map(|member| Breach { rule, member: Some(member) }).collect()
+            theirs.filter(|member| is_broken(member)).map(|member| Violation { rule, member: Some(member) }).collect()
         };
         let is_broken = match &rule.kind {
-            RuleKind::MinGapMinutes { minutes } => return for_each(&|member| is_too_close(case, member, *minutes)),
-            RuleKind::MaxEventsPerDay { count } => {
+            ConstraintKind::MinGapMinutes { minutes } => {
+                return for_each(&|member| is_too_close(case, member, *minutes));
+            }
+            ConstraintKind::MaxEventsPerDay { count } => {
                 let day = self.day_of(case.span.start);
                 return for_each(&|member| counted(case, member, day) > *count as usize);
             }
-            RuleKind::MaxEventsPerWeek { count } => {
+            ConstraintKind::MaxEventsPerWeek { count } => {
                 let week = self.week_of(case.span.start);
                 return for_each(&|member| counted(case, member, week) > *count as usize);
             }
-            RuleKind::ResourcePriority { resource, members } => is_behind(case, resource, members),
+            ConstraintKind::ResourcePriority { resource, members } => is_outranked(case, resource, members),
             kind => !case.event.is_all_day && self.is_bad_time(kind, &case.span),
         };
-        is_broken.then_some(Breach { rule, member: rule.member.as_deref() }).into_iter().collect()
+        is_broken.then_some(Violation { rule, member: rule.member.as_deref() }).into_iter().collect()
     }
 
-    /// Whether a rule about times of the day is broken.
-    fn is_bad_time(&self, kind: &RuleKind, span: &Span) -> bool {
-        let (start, end) = (self.zone.wall(span.start), self.zone.wall(span.end));
+    /// True if a constraint about times of day is violated.
+    fn is_bad_time(&self, kind: &ConstraintKind, span: &TimeRange) -> bool {
+        let (start, end) = (self.zone.to_local(span.start), self.zone.to_local(span.end));
         match kind {
-            RuleKind::NoEventsBefore { time } => start.time() < *time,
-            // What goes on past midnight ends after any time of the day it started on.
-            RuleKind::NoEventsAfter { time } => end.date() > start.date() || end.time() > *time,
-            RuleKind::BlockedWindow { days, from, to } => {
-                self.windows(days, (*from, *to), span).any(|window| window.meets(span))
+            ConstraintKind::NoEventsBefore { time } => start.time() < *time,
+            // An event that continues past midnight ends after every time of its start day.
+            ConstraintKind::NoEventsAfter { time } => end.date() > start.date() || end.time() > *time,
+            ConstraintKind::BlockedWindow { days, from, to } => {
+                self.windows(days, (*from, *to), span).any(|window| window.overlaps(span))
             }
-            RuleKind::PreferredWindow { days, from, to } => {
-                !self.windows(days, (*from, *to), span).any(|window| window.holds(span))
+            ConstraintKind::PreferredWindow { days, from, to } => {
+                !self.windows(days, (*from, *to), span).any(|window| window.contains(span))
             }
             _ => false,
         }
     }
 
-    /// The windows of a rule near a time. One that ends before it starts goes on past midnight.
+    /// Returns the windows of a constraint near a time range. A window whose end is not after its start continues
+    /// past midnight.
     fn windows<'a>(
         &'a self,
         days: &'a [u8],
         (from, to): (jiff::civil::Time, jiff::civil::Time),
-        span: &Span,
-    ) -> impl Iterator<Item = Span> + 'a {
-        let last = self.zone.wall(span.end).date();
-        let first = self.zone.wall(span.start).date().saturating_sub(1.day());
+        span: &TimeRange,
+    ) -> impl Iterator<Item = TimeRange> + 'a {
+        let last = self.zone.to_local(span.end).date();
+        let first = self.zone.to_local(span.start).date().saturating_sub(1.day());
         let dates = first.series(1.day()).take_while(move |date| *date <= last);
         let on_days = dates.filter(|date| days.is_empty() || days.contains(&weekday(*date)));
         on_days.filter_map(move |date| {
             let end = if to <= from { date.saturating_add(1.day()) } else { date };
-            Span::new(self.zone.moment(date.to_datetime(from))?, self.zone.moment(end.to_datetime(to))?)
+            TimeRange::new(
+                self.zone.to_utc_instant(date.to_datetime(from))?,
+                self.zone.to_utc_instant(end.to_datetime(to))?,
+            )
         })
     }
 
-    fn day_of(&self, time: Time) -> Option<Span> {
-        let day = self.zone.wall(time).date();
+    fn day_of(&self, time: Time) -> Option<TimeRange> {
+        let day = self.zone.to_local(time).date();
         self.days(day, day.saturating_add(1.day()))
     }
 
-    fn week_of(&self, time: Time) -> Option<Span> {
-        let day = self.zone.wall(time).date();
+    fn week_of(&self, time: Time) -> Option<TimeRange> {
+        let day = self.zone.to_local(time).date();
         let since_monday = i64::from(day.weekday().to_monday_zero_offset());
         let since_start = match self.week_start {
             WeekStart::Monday => since_monday,
@@ -190,8 +204,8 @@ impl Book {
         self.days(first, first.saturating_add(7.days()))
     }
 
-    fn days(&self, first: Date, end: Date) -> Option<Span> {
-        Span::new(self.zone.moment(first.at(0, 0, 0, 0))?, self.zone.moment(end.at(0, 0, 0, 0))?)
+    fn days(&self, first: Date, end: Date) -> Option<TimeRange> {
+        TimeRange::new(self.zone.to_utc_instant(first.at(0, 0, 0, 0))?, self.zone.to_utc_instant(end.at(0, 0, 0, 0))?)
     }
 }
 
@@ -199,43 +213,45 @@ fn weekday(date: Date) -> u8 {
     u8::try_from(date.weekday().to_monday_one_offset()).unwrap_or(0)
 }
 
-/// Whether another event of somebody is nearer than so many minutes. One at the same time is a conflict of its own.
-fn is_too_close(case: &Case<'_, '_>, member: &str, minutes: u32) -> bool {
+/// True if another event of the member is closer than `minutes`. Overlapping events are a conflict of their own and
+/// are ignored here.
+fn is_too_close(case: &CheckedOccurrence<'_, '_>, member: &str, minutes: u32) -> bool {
     let taken = case.taken;
-    let around = wider(&case.span, i64::from(minutes));
-    let others = taken.of_member(member, around).filter(|entry| Some(taken.kept(entry).whole) != case.whole);
-    // All its times are equally long, so those before one that is over are over too.
+    let around = pad(&case.span, i64::from(minutes));
+    let others = taken.for_member(member, around).filter(|entry| Some(taken.indexed_event(entry).whole) != case.whole);
+    // All instances have the same duration, so `take_while` may stop at the first one that ended before the range.
     let upto = case.own.partition_point(|own| own.start < around.end);
     let own = case.own[..upto].iter().rev().take_while(|own| own.end > around.start);
-    let rest = case.rest.iter().filter(|rest| rest.meets(&around));
-    others.map(|entry| &entry.span).chain(own).chain(rest).any(|other| !other.meets(&case.span))
+    let rest = case.rest.iter().filter(|rest| rest.overlaps(&around));
+    others.map(|entry| &entry.span).chain(own).chain(rest).any(|other| !other.overlaps(&case.span))
 }
 
-/// How many events somebody has in a stretch of time, this one among them.
-fn counted(case: &Case<'_, '_>, member: &str, within: Option<Span>) -> usize {
+/// Counts the events of a member that start in a time range, including this one.
+fn counted(case: &CheckedOccurrence<'_, '_>, member: &str, within: Option<TimeRange>) -> usize {
     let Some(within) = within else { return 0 };
     let from = case.own.partition_point(|own| own.start < within.start);
     let to = case.own.partition_point(|own| own.start < within.end);
-    let is_another = |own: &&Span| own.start != case.span.start;
-    let is_in = |rest: &&Span| within.start <= rest.start && rest.start < within.end;
+    let is_another = |own: &&TimeRange| own.start != case.span.start;
+    let is_in = |rest: &&TimeRange| within.start <= rest.start && rest.start < within.end;
     let own = case.own[from..to].iter().chain(case.rest.iter().filter(is_in)).filter(is_another).count();
     case.taken.starting(member, &within, case.whole) + own + 1
 }
 
-/// Whether somebody who comes first wants a thing at the same time, and it is not enough for both.
-fn is_behind(case: &Case<'_, '_>, resource: &str, members: &[String]) -> bool {
+/// True if a member with higher priority needs the resource at the same time and its capacity is exceeded.
+fn is_outranked(case: &CheckedOccurrence<'_, '_>, resource: &str, members: &[String]) -> bool {
     let (board, taken) = (case.board, case.taken);
     if !case.event.resources.iter().any(|used| used == resource) {
         return false;
     }
-    let users = taken.of_resource(resource, case.span).filter(|entry| Some(taken.kept(entry).whole) != case.whole);
-    let (spans, ranks): (Vec<Span>, Vec<usize>) =
-        users.map(|entry| (entry.span, rank(&taken.kept(entry).event, members))).unzip();
+    let users =
+        taken.for_resource(resource, case.span).filter(|entry| Some(taken.indexed_event(entry).whole) != case.whole);
+    let (spans, ranks): (Vec<TimeRange>, Vec<usize>) =
+        users.map(|entry| (entry.span, rank(&taken.indexed_event(entry).event, members))).unzip();
     let capacity = board.resources.get(resource).map_or(0, |resource| resource.capacity as usize);
-    fullest(&spans, &case.span).len() >= capacity && ranks.iter().any(|other| *other < rank(case.event, members))
+    peak_usage(&spans, &case.span).len() >= capacity && ranks.iter().any(|other| *other < rank(case.event, members))
 }
 
-/// The best place in a list of those who take part; who is not in it comes last.
+/// Returns the best rank of the participants in a priority list. Participants who are not in the list rank last.
 fn rank(event: &Event, members: &[String]) -> usize {
     let takes_part = |member: &String| {
         let is_owner = event.participants.is_empty() && event.owner == *member;
@@ -244,30 +260,34 @@ fn rank(event: &Event, members: &[String]) -> usize {
     members.iter().position(takes_part).unwrap_or(members.len())
 }
 
-/// A rule for the family: its name and what it says.
-pub(super) fn words_of(board: &Board, rule: &Rule) -> String {
-    format!("{}: {}", rule.name, says(board, &rule.kind))
+/// Formats the name and the text of a constraint.
+pub(super) fn describe_with_name(board: &CalendarSnapshot, rule: &Constraint) -> String {
+    format!("{}: {}", rule.name, describe_constraint(board, &rule.kind))
 }
 
-/// What a rule says.
-pub(super) fn says(board: &Board, kind: &RuleKind) -> String {
+/// Formats the text of a constraint.
+pub(super) fn describe_constraint(board: &CalendarSnapshot, kind: &ConstraintKind) -> String {
     let window = |days: &[u8], from, to| {
         let on = if days.is_empty() { String::new() } else { format!(" on {}", weekdays(days)) };
-        format!("{on} from {} to {}", words::clock(from), words::clock(to))
+        format!("{on} from {} to {}", words::format_time(from), words::format_time(to))
     };
     match kind {
-        RuleKind::NoEventsBefore { time } => format!("nothing starts before {}", words::clock(*time)),
-        RuleKind::NoEventsAfter { time } => format!("nothing ends after {}", words::clock(*time)),
-        RuleKind::BlockedWindow { days, from, to } => format!("nothing{}", window(days, *from, *to)),
-        RuleKind::PreferredWindow { days, from, to } => format!("best{}", window(days, *from, *to)),
-        RuleKind::MinGapMinutes { minutes } => {
-            format!("at least {} between two events", words::length(i64::from(*minutes)))
+        ConstraintKind::NoEventsBefore { time } => format!("nothing starts before {}", words::format_time(*time)),
+        ConstraintKind::NoEventsAfter { time } => format!("nothing ends after {}", words::format_time(*time)),
+        ConstraintKind::BlockedWindow { days, from, to } => format!("nothing{}", window(days, *from, *to)),
+        ConstraintKind::PreferredWindow { days, from, to } => format!("best{}", window(days, *from, *to)),
+        ConstraintKind::MinGapMinutes { minutes } => {
+            format!("at least {} between two events", words::format_duration(i64::from(*minutes)))
         }
-        RuleKind::MaxEventsPerDay { count } => format!("at most {} a day", words::some(i64::from(*count), "event")),
-        RuleKind::MaxEventsPerWeek { count } => format!("at most {} a week", words::some(i64::from(*count), "event")),
-        RuleKind::ResourcePriority { resource, members } => {
+        ConstraintKind::MaxEventsPerDay { count } => {
+            format!("at most {} a day", words::pluralize(i64::from(*count), "event"))
+        }
+        ConstraintKind::MaxEventsPerWeek { count } => {
+            format!("at most {} a week", words::pluralize(i64::from(*count), "event"))
+        }
+        ConstraintKind::ResourcePriority { resource, members } => {
             let name = board.resources.get(resource).map_or("thing", |resource| resource.name.as_str());
-            format!("{} goes first to {}", words::thing(name), words::names(board, members))
+            format!("{} goes first to {}", words::resource_as_subject(name), words::names(board, members))
         }
     }
 }
@@ -275,5 +295,5 @@ pub(super) fn says(board: &Board, kind: &RuleKind) -> String {
 fn weekdays(days: &[u8]) -> String {
     const NAMES: [&str; 7] = ["Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays"];
     let name = |day: &u8| NAMES.get(usize::from(*day).wrapping_sub(1)).copied();
-    words::list(&days.iter().filter_map(name).collect::<Vec<&str>>())
+    words::join_list(&days.iter().filter_map(name).collect::<Vec<&str>>())
 }

@@ -1,8 +1,8 @@
-//! Conflicts among confirmed events, in the next 12 months (R-FAM-94) or in a time that is asked about.
+//! Conflicts among all confirmed events, in the next 12 months (R-FAM-94) or in a queried time range.
 //!
-//! A sweep along each person's and each thing's events, so that the cost is that of what is found and not of all pairs; and
-//! at most the first thousand are found, so that a calendar on which everything is at once costs no more.
-//! What several people see must hide what is private, so titles of private events are "busy".
+//! A sweep over the events of each member and each resource costs time in proportion to its result, not to the
+//! number of event pairs. The number of conflicts is limited, so that a calendar with all events at the same time
+//! costs no more. The result may be visible to several members, so titles of private events are replaced by "busy".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,39 +10,43 @@ use std::sync::Arc;
 use superstep::Result;
 use superstep::core::time::Time;
 
-use super::finding::{Found, Key, Telling};
-use super::moments::{MINUTES_A_DAY, wider, year_from};
-use super::rules::{Book, Case};
+use super::finding::{ConflictFormatter, ConflictKey, RawConflict};
+use super::moments::{MINUTES_A_DAY, pad, year_from};
+use super::rules::{CheckedOccurrence, ConstraintSet};
 use super::seen::Viewer;
-use super::taken::{Entry, Taken, is_transparent};
+use super::taken::{BusyEntry, BusyIndex, is_transparent};
 use super::words;
-use crate::calendar::{Board, Event, Participant, Priority, Span};
+use crate::calendar::{CalendarSnapshot, Event, Participant, Priority, TimeRange};
 use crate::models::{Conflict, ConflictType, EventStatus, Severity};
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-/// The most conflicts that are found; nobody looks through more.
+/// Maximum number of conflicts in a result.
 pub const MOST_CONFLICTS: usize = 1_000;
 
-/// All conflicts among confirmed events in the 12 months from now, the first first, at most [`MOST_CONFLICTS`]. Their ids are
-/// the same whenever they are found.
+/// Detects conflicts among confirmed events in the 12 months from `now`, earliest first, at most
+/// [`MOST_CONFLICTS`]. Their ids are stable across calls.
 ///
 /// # Errors
-/// When a rule of repetition or a zone on the board cannot be read.
-pub fn all(board: &Board, now: Time) -> Result<Vec<Conflict>> {
-    let zone = Zone::named(&board.family.zone)?;
-    found(board, year_from(&zone, now)?, Telling::to(board, Viewer::Family)?)
+/// Returns an error if a recurrence rule or a time zone in the snapshot is invalid.
+pub fn scan_conflicts(board: &CalendarSnapshot, now: Time) -> Result<Vec<Conflict>> {
+    let zone = NamedTimeZone::from_iana_name(&board.family.zone)?;
+    found(board, year_from(&zone, now)?, ConflictFormatter::to(board, Viewer::Family)?)
 }
 
-/// All conflicts among confirmed events within a time, told to somebody.
-pub(super) fn within(board: &Board, time: Span, viewer: Viewer<'_>) -> Result<Vec<Conflict>> {
-    found(board, time, Telling { range: "", ..Telling::to(board, viewer)? })
+/// Detects conflicts among confirmed events in a time range, worded for a viewer.
+pub(super) fn scan_conflicts_within(
+    board: &CalendarSnapshot,
+    time: TimeRange,
+    viewer: Viewer<'_>,
+) -> Result<Vec<Conflict>> {
+    found(board, time, ConflictFormatter { range: "", ..ConflictFormatter::to(board, viewer)? })
 }
 
-fn found(board: &Board, within: Span, telling: Telling<'_>) -> Result<Vec<Conflict>> {
+fn found(board: &CalendarSnapshot, within: TimeRange, telling: ConflictFormatter<'_>) -> Result<Vec<Conflict>> {
     let is_wanted = |event: &Event| event.status == EventStatus::Confirmed && !is_transparent(event);
-    // Rules look at days and weeks around.
-    let taken = Taken::new(board, &wider(&within, 8 * MINUTES_A_DAY), is_wanted)?;
-    let scan = Scan { board, within, taken, telling };
+    // Constraints depend on the surrounding days and weeks.
+    let taken = BusyIndex::new(board, &pad(&within, 8 * MINUTES_A_DAY), is_wanted)?;
+    let scan = ConflictScan { board, within, taken, telling };
     let mut found = scan.people();
     found.extend(scan.things());
     found.extend(scan.rules()?);
@@ -51,33 +55,33 @@ fn found(board: &Board, within: Span, telling: Telling<'_>) -> Result<Vec<Confli
     Ok(found.into_iter().map(|(_, conflict)| conflict).collect())
 }
 
-struct Scan<'a> {
-    board: &'a Board,
-    within: Span,
-    taken: Taken,
-    telling: Telling<'a>,
+struct ConflictScan<'a> {
+    board: &'a CalendarSnapshot,
+    within: TimeRange,
+    taken: BusyIndex,
+    telling: ConflictFormatter<'a>,
 }
 
-/// Events that meet, again and again.
-struct Meeting {
-    /// When; several people may meet the same events then.
-    times: BTreeSet<Span>,
+/// Events that overlap, once or repeatedly.
+struct Overlap {
+    /// Times of the overlap. Several members may share one overlap.
+    times: BTreeSet<TimeRange>,
     severity: Severity,
     members: BTreeSet<String>,
-    /// All that meet when they first do, the latest last.
+    /// Events of the first overlap, in order of their start.
     events: Vec<Arc<Event>>,
 }
 
-/// Meetings by the places of two events; places are in the order of ids.
-type Meetings = BTreeMap<(usize, usize), Meeting>;
+/// Overlaps by the indices of two events. Indices follow the order of event ids.
+type OverlapMap = BTreeMap<(usize, usize), Overlap>;
 
-impl Scan<'_> {
-    fn people(&self) -> Vec<(Span, Conflict)> {
-        let mut meetings = Meetings::new();
+impl ConflictScan<'_> {
+    fn people(&self) -> Vec<(TimeRange, Conflict)> {
+        let mut meetings = OverlapMap::new();
         for (member, entries) in self.taken.by_member() {
             self.meet_along(member, entries, &mut meetings);
         }
-        let tell = |(pair, meeting): (&(usize, usize), &Meeting)| {
+        let tell = |(pair, meeting): (&(usize, usize), &Overlap)| {
             let members: Vec<&String> = meeting.members.iter().collect();
             let said = format!("{} both need {}", self.titles(meeting), words::names(self.board, &members));
             self.conflict("time_conflict", ConflictType::TimeConflict, pair, (meeting, said))
@@ -85,16 +89,18 @@ impl Scan<'_> {
         meetings.iter().map(tell).collect()
     }
 
-    /// Adds what somebody is to do at once. Entries come in the order of time, so that the first conflicts are found first;
-    /// when there are too many of them, the rest of the time is not looked at any more.
-    fn meet_along<'e>(&self, member: &str, entries: impl Iterator<Item = &'e Entry>, meetings: &mut Meetings) {
-        let mut open: Vec<&Entry> = Vec::new();
+    /// Adds the overlaps of one member. Entries are sorted by time, so that the earliest conflicts are found first;
+    /// the sweep stops at the maximum number of conflicts.
+    fn meet_along<'e>(&self, member: &str, entries: impl Iterator<Item = &'e BusyEntry>, meetings: &mut OverlapMap) {
+        let mut open: Vec<&BusyEntry> = Vec::new();
         let mut own = BTreeSet::new();
-        for entry in entries.filter(|entry| entry.span.meets(&self.within)) {
+        for entry in entries.filter(|entry| entry.span.overlaps(&self.within)) {
             open.retain(|other| other.span.end > entry.span.start);
-            let is_other = |other: &&&Entry| self.taken.kept(other).whole != self.taken.kept(entry).whole;
+            let is_other =
+                |other: &&&BusyEntry| self.taken.indexed_event(other).whole != self.taken.indexed_event(entry).whole;
             for other in open.iter().filter(is_other) {
-                let severity = severity(&self.taken.kept(other).event, &self.taken.kept(entry).event, member);
+                let severity =
+                    severity(&self.taken.indexed_event(other).event, &self.taken.indexed_event(entry).event, member);
                 let meeting = self.meet(&[other, entry], severity, meetings);
                 meeting.members.insert(member.to_owned());
                 own.insert((other.event, entry.event));
@@ -106,17 +112,17 @@ impl Scan<'_> {
         }
     }
 
-    fn things(&self) -> Vec<(Span, Conflict)> {
+    fn things(&self) -> Vec<(TimeRange, Conflict)> {
         let mut found = Vec::new();
         for (resource, entries) in self.taken.by_resource() {
             let Some(thing) = self.board.resources.get(resource) else { continue };
-            let mut crowds = Meetings::new();
-            let mut open: Vec<&Entry> = Vec::new();
-            for entry in entries.filter(|entry| entry.span.meets(&self.within)) {
+            let mut crowds = OverlapMap::new();
+            let mut open: Vec<&BusyEntry> = Vec::new();
+            for entry in entries.filter(|entry| entry.span.overlaps(&self.within)) {
                 open.retain(|other| other.span.end > entry.span.start);
                 open.push(entry);
                 if open.len() > thing.capacity as usize {
-                    let events = open.iter().map(|entry| &self.taken.kept(entry).event);
+                    let events = open.iter().map(|entry| &self.taken.indexed_event(entry).event);
                     let is_critical = events.into_iter().any(|event| event.priority == Priority::Critical);
                     let severity = if is_critical { Severity::Critical } else { Severity::High };
                     self.meet(&open, severity, &mut crowds);
@@ -126,7 +132,8 @@ impl Scan<'_> {
                 }
             }
             found.extend(crowds.iter().map(|(pair, crowd)| {
-                let said = format!("{} is not enough for {}", words::thing(&thing.name), self.titles(crowd));
+                let said =
+                    format!("{} is not enough for {}", words::resource_as_subject(&thing.name), self.titles(crowd));
                 let id = format!("resource_conflict:{resource}");
                 self.conflict(&id, ConflictType::ResourceConflict, pair, (crowd, said))
             }));
@@ -134,23 +141,23 @@ impl Scan<'_> {
         found
     }
 
-    /// Adds that events meet; the first and the last who came tell it from other meetings.
-    fn meet<'m>(&self, met: &[&Entry], severity: Severity, all: &'m mut Meetings) -> &'m mut Meeting {
+    /// Records an overlap. The first and the last of the overlapping events identify it.
+    fn meet<'m>(&self, met: &[&BusyEntry], severity: Severity, all: &'m mut OverlapMap) -> &'m mut Overlap {
         let (first, last) = (met[0], met[met.len() - 1]);
         let pair = (first.event.min(last.event), first.event.max(last.event));
-        let meeting = all.entry(pair).or_insert_with(|| Meeting {
+        let meeting = all.entry(pair).or_insert_with(|| Overlap {
             times: BTreeSet::new(),
             severity,
             members: BTreeSet::new(),
-            events: met.iter().map(|entry| self.taken.kept(entry).event.clone()).collect(),
+            events: met.iter().map(|entry| self.taken.indexed_event(entry).event.clone()).collect(),
         });
         meeting.times.insert(last.span);
         meeting.severity = meeting.severity.max(severity);
         meeting
     }
 
-    fn titles(&self, meeting: &Meeting) -> String {
-        words::list(&meeting.events.iter().map(|event| self.telling.title(event)).collect::<Vec<String>>())
+    fn titles(&self, meeting: &Overlap) -> String {
+        words::join_list(&meeting.events.iter().map(|event| self.telling.title(event)).collect::<Vec<String>>())
     }
 
     fn conflict(
@@ -158,8 +165,8 @@ impl Scan<'_> {
         kind_of_id: &str,
         kind: ConflictType,
         (one, other): &(usize, usize),
-        (meeting, said): (&Meeting, String),
-    ) -> (Span, Conflict) {
+        (meeting, said): (&Overlap, String),
+    ) -> (TimeRange, Conflict) {
         let first = meeting.times.first().copied().unwrap_or(self.within);
         let latest = meeting.events.last();
         let id = |place: usize| &self.taken.events()[place].event.id;
@@ -175,12 +182,12 @@ impl Scan<'_> {
         (first, conflict)
     }
 
-    fn rules(&self) -> Result<Vec<(Span, Conflict)>> {
-        let mut times: BTreeMap<usize, Vec<Span>> = BTreeMap::new();
+    fn rules(&self) -> Result<Vec<(TimeRange, Conflict)>> {
+        let mut times: BTreeMap<usize, Vec<TimeRange>> = BTreeMap::new();
         for entry in self.taken.entries() {
             times.entry(entry.event).or_default().push(entry.span);
         }
-        // A series and its exceptions, so that for each only those few are looked at.
+        // Groups each series with its overrides, so that only these few are checked per event.
         let mut wholes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for place in times.keys() {
             wholes.entry(self.taken.events()[*place].whole).or_default().push(*place);
@@ -188,17 +195,18 @@ impl Scan<'_> {
         let mut conflicts = Vec::new();
         for (place, own) in &times {
             let kept = &self.taken.events()[*place];
-            let book = Book::new(self.board, &kept.event)?;
+            let book = ConstraintSet::new(self.board, &kept.event)?;
             let others = wholes.get(&kept.whole).into_iter().flatten().filter(|other| *other != place);
-            let rest: Vec<Span> = others.filter_map(|other| times.get(other)).flatten().copied().collect();
+            let rest: Vec<TimeRange> = others.filter_map(|other| times.get(other)).flatten().copied().collect();
             let mut found = BTreeMap::new();
-            for span in own.iter().filter(|span| span.meets(&self.within)) {
+            for span in own.iter().filter(|span| span.overlaps(&self.within)) {
                 let (board, taken, event) = (self.board, &self.taken, kept.event.as_ref());
-                let case = Case { board, taken, event, span: *span, whole: Some(kept.whole), own, rest: &rest };
+                let case =
+                    CheckedOccurrence { board, taken, event, span: *span, whole: Some(kept.whole), own, rest: &rest };
                 self.breaches(&book, &case, &mut found);
             }
             for found in found.into_values() {
-                let mut conflict = found.conflict_of(&kept.event, &self.telling);
+                let mut conflict = found.conflict_with_owner(&kept.event, &self.telling);
                 conflict.conflicting_event_id = Some(kept.event.id.clone());
                 conflict.conflicting_event_title = Some(self.telling.viewer.title(self.board, &kept.event));
                 conflicts.push((found.first, conflict));
@@ -207,17 +215,23 @@ impl Scan<'_> {
         Ok(conflicts)
     }
 
-    fn breaches(&self, book: &Book, case: &Case<'_, '_>, all: &mut BTreeMap<Key, Found>) {
-        let mut here: BTreeMap<&str, Found> = BTreeMap::new();
+    fn breaches(
+        &self,
+        book: &ConstraintSet,
+        case: &CheckedOccurrence<'_, '_>,
+        all: &mut BTreeMap<ConflictKey, RawConflict>,
+    ) {
+        let mut here: BTreeMap<&str, RawConflict> = BTreeMap::new();
         for breach in book.breaches(case) {
-            let found = here.entry(&breach.rule.id).or_insert_with(|| Found::of_rule(breach.rule, case.span));
+            let found =
+                here.entry(&breach.rule.id).or_insert_with(|| RawConflict::from_constraint(breach.rule, case.span));
             found.members.extend(breach.member.map(str::to_owned));
         }
         here.into_values().for_each(|found| found.add_to(all));
     }
 }
 
-/// How bad it is that somebody is in two places.
+/// Returns the severity of a double booking of a member.
 fn severity(one: &Event, other: &Event, member: &str) -> Severity {
     let needs = |event: &Event| {
         let is_needed = |participant: &Participant| participant.is_required && participant.member == member;

@@ -1,16 +1,16 @@
-//! Who sees and who may change an event, and where they are.
+//! Permissions: which events a member may see and change. Also the time zone of a member.
 
 use superstep::Result;
 
-use crate::calendar::series::Which;
-use crate::calendar::{Board, Change, Event, Role, Visibility};
+use crate::calendar::series::SeriesSelection;
+use crate::calendar::{CalendarChange, CalendarSnapshot, Event, MemberRole, Visibility};
 use crate::models::EventStatus;
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-/// What an event is called for somebody who may not see what it is.
+/// Title of an event that the viewer may not see.
 pub(crate) const BUSY: &str = "busy";
 
-/// Who looks: a member, or the whole family at once.
+/// The viewer of a result: one member, or the whole family.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Viewer<'a> {
     Member(&'a str),
@@ -18,8 +18,8 @@ pub(super) enum Viewer<'a> {
 }
 
 impl Viewer<'_> {
-    /// Whether they see what an event is, and not only that there is one.
-    pub(super) fn sees(self, board: &Board, event: &Event) -> bool {
+    /// True if the viewer may see the details of an event. Its time is always visible.
+    pub(super) fn sees(self, board: &CalendarSnapshot, event: &Event) -> bool {
         let calendar = board.calendars.get(&event.calendar);
         if calendar.is_none_or(|calendar| calendar.visibility == Visibility::Family) {
             return true;
@@ -29,71 +29,78 @@ impl Viewer<'_> {
         is_owner || event.participants.iter().any(|participant| participant.member == member)
     }
 
-    /// Whether they are told what an event is: what somebody else only thinks of is nobody's business yet.
-    pub(super) fn is_told(self, board: &Board, event: &Event) -> bool {
+    /// True if the viewer may see the title of an event. Proposed events are shown only to their owner.
+    pub(super) fn can_see_proposal(self, board: &CalendarSnapshot, event: &Event) -> bool {
         let is_own = matches!(self, Self::Member(member) if event.owner == member);
         (event.status == EventStatus::Confirmed || is_own) && self.sees(board, event)
     }
 
-    /// What an event is called for them.
-    pub(super) fn title(self, board: &Board, event: &Event) -> String {
-        if self.is_told(board, event) { event.title.clone() } else { BUSY.to_owned() }
+    /// Returns the title of an event for the viewer.
+    pub(super) fn title(self, board: &CalendarSnapshot, event: &Event) -> String {
+        if self.can_see_proposal(board, event) { event.title.clone() } else { BUSY.to_owned() }
     }
 
-    /// The zone of their clocks; that of the family for all of it, and for who says nothing else or is gone.
-    pub(super) fn zone(self, board: &Board) -> Result<Zone> {
+    /// Returns the time zone of the viewer. Default: the time zone of the family, also for an unknown member.
+    pub(super) fn zone(self, board: &CalendarSnapshot) -> Result<NamedTimeZone> {
         let member = match self {
             Self::Member(member) => board.members.get(member),
             Self::Family => None,
         };
-        Zone::named(member.and_then(|member| member.zone.as_deref()).unwrap_or(&board.family.zone))
+        NamedTimeZone::from_iana_name(member.and_then(|member| member.zone.as_deref()).unwrap_or(&board.family.zone))
     }
 }
 
-/// Whether a member sees what an event is, and not only that there is one.
-pub(crate) fn sees(board: &Board, member: &str, event: &Event) -> bool {
+/// True if a member may see the details of an event. Its time is always visible.
+pub(crate) fn can_see_details(board: &CalendarSnapshot, member: &str, event: &Event) -> bool {
     Viewer::Member(member).sees(board, event)
 }
 
-/// What an event is called for a member.
-pub(crate) fn title_for(board: &Board, member: &str, event: &Event) -> String {
+/// Returns the title of an event for a member.
+pub(crate) fn visible_title(board: &CalendarSnapshot, member: &str, event: &Event) -> String {
     Viewer::Member(member).title(board, event)
 }
 
-/// The zone in which times are told to a member.
+/// Returns the time zone in which times are shown to a member.
 ///
 /// # Errors
-/// When there is no zone of that name.
-pub(crate) fn zone_of(board: &Board, member: &str) -> Result<Zone> {
+/// Returns an error if the time zone is unknown.
+pub(crate) fn time_zone_of(board: &CalendarSnapshot, member: &str) -> Result<NamedTimeZone> {
     Viewer::Member(member).zone(board)
 }
 
-/// Whether a member may change an event: parents all that they see, others their own.
-pub(crate) fn may_change(board: &Board, member: &str, event: &Event) -> bool {
+/// True if a member may change an event: parents may change all events they see, others only their own.
+pub(crate) fn can_modify(board: &CalendarSnapshot, member: &str, event: &Event) -> bool {
     let known = board.members.get(member);
-    known.is_some_and(|known| known.role == Role::Parent || event.owner == known.id) && sees(board, member, event)
+    known.is_some_and(|known| known.role == MemberRole::Parent || event.owner == known.id)
+        && can_see_details(board, member, event)
 }
 
-/// Whether a member may change an event, or those of its series that are meant. Who may change the one that stands for an
-/// instance may not for that change the others.
-pub(crate) fn may_change_which(board: &Board, member: &str, event: &Event, which: Which) -> bool {
-    let others = event.exception_of.as_ref().filter(|_| !matches!(which, Which::This(_)));
+/// True if a member may change an event, or the selected instances of its series. Permission to change an override
+/// does not include permission to change the other instances.
+pub(crate) fn can_modify_instances(
+    board: &CalendarSnapshot,
+    member: &str,
+    event: &Event,
+    which: SeriesSelection,
+) -> bool {
+    let others = event.recurrence_override.as_ref().filter(|_| !matches!(which, SeriesSelection::This(_)));
     let series = others.and_then(|of| board.events.get(&of.series));
-    may_change(board, member, event) && series.is_none_or(|series| may_change(board, member, series))
+    can_modify(board, member, event) && series.is_none_or(|series| can_modify(board, member, series))
 }
 
-/// The board with only what a member sees, to read their words on: what they do not see cannot be meant.
-pub(crate) fn seen_by(board: &Board, member: &str) -> Board {
+/// Returns the snapshot with only the events a member may see. Messages of the member are parsed against this
+/// snapshot, so that hidden events cannot be matched.
+pub(crate) fn visible_snapshot(board: &CalendarSnapshot, member: &str) -> CalendarSnapshot {
     let mut seen = board.clone();
-    for event in board.events.values().filter(|event| !sees(board, member, event)) {
-        seen.apply(Change::RemoveEvent(event.id.clone()));
-        // What was moved where they do not see it is not back at its old time.
-        let Some(of) = &event.exception_of else { continue };
+    for event in board.events.values().filter(|event| !can_see_details(board, member, event)) {
+        seen.apply(CalendarChange::RemoveEvent(event.id.clone()));
+        // A hidden override would let its instance reappear at the old time, so that instance is excluded.
+        let Some(of) = &event.recurrence_override else { continue };
         let Some(series) = seen.events.get(&of.series).filter(|series| series.status <= event.status) else { continue };
         let mut series = series.as_ref().clone();
         if let Some(recurrence) = &mut series.recurrence {
-            recurrence.left_out.push(of.start);
-            seen.apply(Change::Event(Box::new(series)));
+            recurrence.exdates.push(of.start);
+            seen.apply(CalendarChange::Event(Box::new(series)));
         }
     }
     seen

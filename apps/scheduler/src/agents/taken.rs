@@ -1,7 +1,8 @@
-//! What is on a board in a stretch of time, taken from it once and sorted for each person and thing.
+//! Index of all event instances in a time range, sorted per member and per resource. Built once, queried many
+//! times.
 //!
-//! Computing instances is the costly part, so it happens here and nowhere else. Questions then cost the logarithm of the
-//! number of instances and what they find.
+//! Expanding recurrences is the expensive part and happens only while building. A query costs the logarithm of the
+//! number of instances plus the size of its result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,55 +10,55 @@ use std::sync::Arc;
 use superstep::Result;
 use superstep::core::time::Time;
 
-use crate::calendar::{Board, Event, Span};
+use crate::calendar::{CalendarSnapshot, Event, TimeRange};
 
-/// What is on a board in a stretch of time.
+/// Index of event instances in a time range.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
-    events: Vec<Kept>,
-    /// The earliest first.
-    entries: Vec<Entry>,
+pub(super) struct BusyIndex {
+    events: Vec<IndexedEvent>,
+    /// Sorted by start.
+    entries: Vec<BusyEntry>,
     members: BTreeMap<String, usize>,
     resources: BTreeMap<String, usize>,
-    lanes: Vec<Lane>,
+    lanes: Vec<Timeline>,
 }
 
-/// An event of the stretch.
+/// An event with instances in the time range.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct IndexedEvent {
     pub(super) event: Arc<Event>,
-    /// The same for a series and its exceptions.
+    /// Series group: the same number for a series and its overrides.
     pub(super) whole: usize,
 }
 
-/// One time at which an event is.
+/// One instance of an event.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
-    /// Its place among the events.
+pub(super) struct BusyEntry {
+    /// Index into `events`.
     pub(super) event: usize,
-    pub(super) span: Span,
+    pub(super) span: TimeRange,
 }
 
-/// The entries of one person or thing, the earliest first.
+/// The entries of one member or resource, sorted by start.
 #[derive(Debug, Default)]
-struct Lane {
+struct Timeline {
     places: Vec<usize>,
-    /// The latest end so far; a long event may end after those that start later.
+    /// Latest end among the entries up to this one, because a long event may end after events that start later.
     latest: Vec<Time>,
 }
 
-impl Taken {
-    /// Takes those events of a board that are wanted.
-    pub(super) fn new(board: &Board, within: &Span, wanted: impl Fn(&Event) -> bool) -> Result<Self> {
+impl BusyIndex {
+    /// Builds the index of the events that `wanted` accepts.
+    pub(super) fn new(board: &CalendarSnapshot, within: &TimeRange, wanted: impl Fn(&Event) -> bool) -> Result<Self> {
         let mut taken = Self::default();
         let mut wholes: BTreeMap<&str, usize> = BTreeMap::new();
         for event in board.events.values().filter(|event| wanted(event)) {
             let next = wholes.len();
-            let whole = *wholes.entry(whole_of(event)).or_insert(next);
+            let whole = *wholes.entry(series_id(event)).or_insert(next);
             let place = taken.events.len();
             let instances = board.instances_of(event, within)?;
-            taken.entries.extend(instances.iter().map(|instance| Entry { event: place, span: instance.span }));
-            taken.events.push(Kept { event: event.clone(), whole });
+            taken.entries.extend(instances.iter().map(|instance| BusyEntry { event: place, span: instance.span }));
+            taken.events.push(IndexedEvent { event: event.clone(), whole });
         }
         taken.entries.sort_unstable_by_key(|entry| (entry.span, entry.event));
         taken.fill_lanes();
@@ -86,84 +87,85 @@ impl Taken {
         }
     }
 
-    /// The event of an entry.
-    pub(super) fn kept(&self, entry: &Entry) -> &Kept {
+    /// Returns the event of an entry.
+    pub(super) fn indexed_event(&self, entry: &BusyEntry) -> &IndexedEvent {
         &self.events[entry.event]
     }
 
-    /// All entries, the earliest first.
-    pub(super) fn entries(&self) -> &[Entry] {
+    /// Returns all entries, sorted by start.
+    pub(super) fn entries(&self) -> &[BusyEntry] {
         &self.entries
     }
 
-    /// All events.
-    pub(super) fn events(&self) -> &[Kept] {
+    /// Returns all events.
+    pub(super) fn events(&self) -> &[IndexedEvent] {
         &self.events
     }
 
-    /// What is common to an event and its exceptions, if it is here.
-    pub(super) fn whole(&self, event: &str) -> Option<usize> {
+    /// Returns the series group of an event, if the event is in the index.
+    pub(super) fn series_group(&self, event: &str) -> Option<usize> {
         self.events.iter().find(|kept| kept.event.id == event).map(|kept| kept.whole)
     }
 
-    /// Where somebody is at a time, the latest first.
-    pub(super) fn of_member(&self, member: &str, span: Span) -> impl Iterator<Item = &Entry> {
+    /// Returns the entries of a member that overlap a time range, latest first.
+    pub(super) fn for_member(&self, member: &str, span: TimeRange) -> impl Iterator<Item = &BusyEntry> {
         self.meeting(self.members.get(member), span)
     }
 
-    /// What uses a thing at a time, the latest first.
-    pub(super) fn of_resource(&self, resource: &str, span: Span) -> impl Iterator<Item = &Entry> {
+    /// Returns the entries of a resource that overlap a time range, latest first.
+    pub(super) fn for_resource(&self, resource: &str, span: TimeRange) -> impl Iterator<Item = &BusyEntry> {
         self.meeting(self.resources.get(resource), span)
     }
 
-    fn meeting(&self, lane: Option<&usize>, span: Span) -> impl Iterator<Item = &Entry> {
+    fn meeting(&self, lane: Option<&usize>, span: TimeRange) -> impl Iterator<Item = &BusyEntry> {
         lane.map(|lane| &self.lanes[*lane]).into_iter().flat_map(move |lane| {
             let upto = lane.places.partition_point(|place| self.entries[*place].span.start < span.end);
             let met = (0..upto).rev().take_while(move |at| lane.latest[*at] > span.start);
-            met.map(move |at| &self.entries[lane.places[at]]).filter(move |entry| entry.span.meets(&span))
+            met.map(move |at| &self.entries[lane.places[at]]).filter(move |entry| entry.span.overlaps(&span))
         })
     }
 
-    /// How many events of somebody start in a stretch of time, without one whole.
-    pub(super) fn starting(&self, member: &str, within: &Span, without: Option<usize>) -> usize {
+    /// Counts the events of a member that start in a time range, except those of one series group.
+    pub(super) fn starting(&self, member: &str, within: &TimeRange, without: Option<usize>) -> usize {
         let Some(lane) = self.members.get(member).map(|lane| &self.lanes[*lane]) else { return 0 };
         let start = |place: &usize| self.entries[*place].span.start;
         let from = lane.places.partition_point(|place| start(place) < within.start);
         let to = lane.places.partition_point(|place| start(place) < within.end);
         let others = lane.places[from..to].iter().map(|place| &self.entries[*place]);
-        others.filter(|entry| Some(self.kept(entry).whole) != without).count()
+        others.filter(|entry| Some(self.indexed_event(entry).whole) != without).count()
     }
 
-    /// The people who have entries, with their entries, the earliest first.
-    pub(super) fn by_member(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &Entry>)> {
+    /// Returns all members with entries, and their entries, earliest first.
+    pub(super) fn by_member(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &BusyEntry>)> {
         self.members.iter().map(|(member, lane)| (member.as_str(), self.along(*lane)))
     }
 
-    /// The things that are used, with their entries, the earliest first.
-    pub(super) fn by_resource(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &Entry>)> {
+    /// Returns all resources with entries, and their entries, earliest first.
+    pub(super) fn by_resource(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &BusyEntry>)> {
         self.resources.iter().map(|(resource, lane)| (resource.as_str(), self.along(*lane)))
     }
 
-    fn along(&self, lane: usize) -> impl Iterator<Item = &Entry> {
+    fn along(&self, lane: usize) -> impl Iterator<Item = &BusyEntry> {
         self.lanes[lane].places.iter().map(|place| &self.entries[*place])
     }
 }
 
-fn lane_of(names: &mut BTreeMap<String, usize>, lanes: &mut Vec<Lane>, name: &str) -> usize {
+fn lane_of(names: &mut BTreeMap<String, usize>, lanes: &mut Vec<Timeline>, name: &str) -> usize {
     if let Some(lane) = names.get(name) {
         return *lane;
     }
-    lanes.push(Lane::default());
+    lanes.push(Timeline::default());
     names.insert(name.to_owned(), lanes.len() - 1);
     lanes.len() - 1
 }
 
-/// The id that a series and its exceptions share: that of the series.
-pub(super) fn whole_of(event: &Event) -> &str {
-    event.exception_of.as_ref().map_or(&event.id, |of| &of.series)
+/// Returns the id that a series and its overrides share: the id of the series.
+pub(super) fn series_id(event: &Event) -> &str {
+    event.recurrence_override.as_ref().map_or(&event.id, |of| &of.series)
 }
 
-/// Whether an event takes nobody's time: calendar files say so of birthdays and holidays.
+/// True if an event does not make its participants busy (TRANSP:TRANSPARENT), such as birthdays and holidays in
+/// calendar files.
 pub(crate) fn is_transparent(event: &Event) -> bool {
-    event.extra.iter().any(|line| line.trim().eq_ignore_ascii_case("TRANSP:TRANSPARENT"))
+    event.preserved_properties.iter().any(|line| line.trim().eq_ignore_ascii_case("TRANSP:TRANSPARENT"))
 }

@@ -1,50 +1,54 @@
-//! When the days are of those who take part, and the times on the grid inside them.
+//! Day hours of the participants, and the grid of candidate times within them.
 
 use jiff::ToSpan as _;
 use superstep::Result;
 
-use super::moments::{MINUTES_A_DAY, common, later, round_up};
-use crate::calendar::{Board, Event, Preferences, Span};
-use crate::zone::Zone;
+use super::moments::{MINUTES_A_DAY, add_minutes, intersection, round_up};
+use crate::calendar::{CalendarSnapshot, Event, Preferences, TimeRange};
+use crate::zone::NamedTimeZone;
 
-/// Times that are offered start at quarters of an hour.
+/// Distance between the starts of candidate times, in minutes.
 pub(super) const GRID_MINUTES: i64 = 15;
 
-/// Those without whom an event cannot be; if it can be without any of them, all who take part.
-pub(super) fn needed(event: &Event) -> Vec<&str> {
+/// Returns the required participants; all participants if none is required.
+pub(super) fn required_participants(event: &Event) -> Vec<&str> {
     let required = || event.participants.iter().filter(|participant| participant.is_required);
     let everybody = required().next().is_none();
     let needed = event.participants.iter().filter(|participant| everybody || participant.is_required);
     needed.map(|participant| participant.member.as_str()).collect()
 }
 
-/// The stretches within a range that are in the day of everybody, the earliest first. Somebody who is elsewhere has their
-/// day there.
-pub(super) fn shared_days(board: &Board, members: &[&str], range: &Span) -> Result<Vec<Span>> {
+/// Returns the ranges within the day hours of all members, earliest first. Day hours are in the time zone of each
+/// member.
+pub(super) fn shared_day_windows(
+    board: &CalendarSnapshot,
+    members: &[&str],
+    range: &TimeRange,
+) -> Result<Vec<TimeRange>> {
     let known: Vec<_> = members.iter().filter_map(|id| board.members.get(*id)).collect();
     if known.is_empty() {
-        return days(&Zone::named(&board.family.zone)?, &Preferences::default(), range);
+        return days(&NamedTimeZone::from_iana_name(&board.family.zone)?, &Preferences::default(), range);
     }
-    let mut shared: Option<Vec<Span>> = None;
+    let mut shared: Option<Vec<TimeRange>> = None;
     for member in known {
-        let zone = Zone::named(member.zone.as_deref().unwrap_or(&board.family.zone))?;
+        let zone = NamedTimeZone::from_iana_name(member.zone.as_deref().unwrap_or(&board.family.zone))?;
         let theirs = days(&zone, &member.preferences, range)?;
         shared = Some(shared.map_or_else(|| theirs.clone(), |shared| in_both(&shared, &theirs)));
     }
     Ok(shared.unwrap_or_default())
 }
 
-fn days(zone: &Zone, preferences: &Preferences, range: &Span) -> Result<Vec<Span>> {
+fn days(zone: &NamedTimeZone, preferences: &Preferences, range: &TimeRange) -> Result<Vec<TimeRange>> {
     let mut days = Vec::new();
-    // The day before may reach into the range when it ends after midnight.
-    let mut date = zone.wall(range.start).date().saturating_sub(1.day());
-    let last = zone.wall(range.end).date();
+    // The day before may extend into the range if its day hours end after midnight.
+    let mut date = zone.to_local(range.start).date().saturating_sub(1.day());
+    let last = zone.to_local(range.end).date();
     while date <= last {
         let ends_next_day = preferences.day_end <= preferences.day_start;
         let end = if ends_next_day { date.saturating_add(1.day()) } else { date };
-        let start = zone.instant(date.to_datetime(preferences.day_start))?;
-        let day = Span::new(start, zone.instant(end.to_datetime(preferences.day_end))?);
-        days.extend(day.and_then(|day| common(&day, range)));
+        let start = zone.to_instant(date.to_datetime(preferences.day_start))?;
+        let day = TimeRange::new(start, zone.to_instant(end.to_datetime(preferences.day_end))?);
+        days.extend(day.and_then(|day| intersection(&day, range)));
         let next = date.saturating_add(1.day());
         if next == date {
             break;
@@ -54,11 +58,11 @@ fn days(zone: &Zone, preferences: &Preferences, range: &Span) -> Result<Vec<Span
     Ok(days)
 }
 
-/// What is in a stretch of both lists; both are sorted.
-fn in_both(one: &[Span], other: &[Span]) -> Vec<Span> {
+/// Returns the intersections of two sorted lists.
+fn in_both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
     let (mut at, mut of_other, mut both) = (0, 0, Vec::new());
     while let (Some(first), Some(second)) = (one.get(at), other.get(of_other)) {
-        both.extend(common(first, second));
+        both.extend(intersection(first, second));
         if first.end <= second.end {
             at += 1;
         } else {
@@ -68,33 +72,33 @@ fn in_both(one: &[Span], other: &[Span]) -> Vec<Span> {
     both
 }
 
-/// What is left of stretches without others; all are sorted.
-pub(super) fn without(stretches: &[Span], taken: &[Span]) -> Vec<Span> {
+/// Subtracts the sorted busy ranges from the sorted ranges.
+pub(super) fn without(stretches: &[TimeRange], taken: &[TimeRange]) -> Vec<TimeRange> {
     let mut left = Vec::new();
     for stretch in stretches {
         let mut from = stretch.start;
-        for busy in taken.iter().filter(|busy| busy.meets(stretch)) {
-            left.extend(Span::new(from, busy.start));
+        for busy in taken.iter().filter(|busy| busy.overlaps(stretch)) {
+            left.extend(TimeRange::new(from, busy.start));
             from = from.max(busy.end);
         }
-        left.extend(Span::new(from, stretch.end));
+        left.extend(TimeRange::new(from, stretch.end));
     }
     left
 }
 
-/// The times of a length on the grid inside stretches, the earliest first.
-pub(super) fn cells(stretches: &[Span], minutes: i64) -> Vec<Span> {
+/// Returns the grid times of the given duration inside the ranges, earliest first.
+pub(super) fn grid_slots(stretches: &[TimeRange], minutes: i64) -> Vec<TimeRange> {
     let mut cells = Vec::new();
-    // Longer than any day: nothing would fit, and the arithmetic stays small.
+    // A longer duration fits into no range; the limit keeps the arithmetic small.
     if minutes <= 0 || minutes > 366 * MINUTES_A_DAY {
         return cells;
     }
     for stretch in stretches {
-        let at = |start| Span::new(start, later(start, minutes)).filter(|cell| cell.end <= stretch.end);
+        let at = |start| TimeRange::new(start, add_minutes(start, minutes)).filter(|cell| cell.end <= stretch.end);
         let mut next = at(round_up(stretch.start, GRID_MINUTES));
         while let Some(cell) = next {
             cells.push(cell);
-            next = at(later(cell.start, GRID_MINUTES));
+            next = at(add_minutes(cell.start, GRID_MINUTES));
         }
     }
     cells

@@ -1,61 +1,61 @@
-//! How times, lengths and names are said to a family.
+//! User-visible formatting of times, durations and names.
 
 use jiff::civil::{self, DateTime};
 
-use crate::calendar::{Board, Span};
-use crate::zone::Zone;
+use crate::calendar::{CalendarSnapshot, TimeRange};
+use crate::zone::NamedTimeZone;
 
-/// A moment on the wall: `Saturday 10 January, 2:00 pm`.
+/// Formats a local date and time: `Saturday 10 January, 2:00 pm`.
 ///
 /// ```
 /// use superstep_scheduler::agents::words;
-/// assert_eq!(words::moment(jiff::civil::datetime(2026, 1, 10, 14, 0, 0, 0)), "Saturday 10 January, 2:00 pm");
+/// assert_eq!(words::format_datetime(jiff::civil::datetime(2026, 1, 10, 14, 0, 0, 0)), "Saturday 10 January, 2:00 pm");
 /// ```
 #[must_use]
-pub fn moment(wall: DateTime) -> String {
-    format!("{}, {}", day(wall.date()), clock(wall.time()))
+pub fn format_datetime(wall: DateTime) -> String {
+    format!("{}, {}", day(wall.date()), format_time(wall.time()))
 }
 
-/// A day: `Saturday 10 January`.
+/// Formats a date: `Saturday 10 January`.
 #[must_use]
 pub fn day(date: civil::Date) -> String {
     date.strftime("%A %-d %B").to_string()
 }
 
-/// A time of the day: `2:00 pm`.
+/// Formats a time of day: `2:00 pm`.
 #[must_use]
-pub fn clock(time: civil::Time) -> String {
+pub fn format_time(time: civil::Time) -> String {
     time.strftime("%-I:%M %P").to_string()
 }
 
-/// A stretch of time on the wall of a place: `Saturday 10 January, 2:00 pm to 3:00 pm`.
+/// Formats a time range in a time zone: `Saturday 10 January, 2:00 pm to 3:00 pm`.
 #[must_use]
-pub fn stretch(zone: &Zone, span: &Span) -> String {
-    let (start, end) = (zone.wall(span.start), zone.wall(span.end));
+pub fn format_range(zone: &NamedTimeZone, span: &TimeRange) -> String {
+    let (start, end) = (zone.to_local(span.start), zone.to_local(span.end));
     if start.date() == end.date() {
-        return format!("{} to {}", moment(start), clock(end.time()));
+        return format!("{} to {}", format_datetime(start), format_time(end.time()));
     }
-    format!("{} to {}", moment(start), moment(end))
+    format!("{} to {}", format_datetime(start), format_datetime(end))
 }
 
-/// A length: `1 hour 30 minutes`.
+/// Formats a duration: `1 hour 30 minutes`.
 #[must_use]
-pub fn length(minutes: i64) -> String {
+pub fn format_duration(minutes: i64) -> String {
     let parts = [(minutes / 1440, "day"), (minutes % 1440 / 60, "hour"), (minutes % 60, "minute")];
     let said: Vec<String> =
-        parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| some(*count, unit)).collect();
-    if said.is_empty() { some(0, "minute") } else { said.join(" ") }
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| pluralize(*count, unit)).collect();
+    if said.is_empty() { pluralize(0, "minute") } else { said.join(" ") }
 }
 
-/// So many of something: `1 hour`, `2 hours`.
+/// Formats a count with its unit: `1 hour`, `2 hours`.
 #[must_use]
-pub fn some(count: i64, unit: &str) -> String {
+pub fn pluralize(count: i64, unit: &str) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Several things in a row: `Mom, Dad and Emma`.
+/// Joins several items: `Mom, Dad and Emma`.
 #[must_use]
-pub fn list<T: AsRef<str>>(items: &[T]) -> String {
+pub fn join_list<T: AsRef<str>>(items: &[T]) -> String {
     match items {
         [] => String::new(),
         [one] => one.as_ref().to_owned(),
@@ -66,20 +66,20 @@ pub fn list<T: AsRef<str>>(items: &[T]) -> String {
     }
 }
 
-/// The names of members; somebody who left is `somebody`.
+/// Joins the names of members. An unknown member is `somebody`.
 #[must_use]
-pub fn names<T: AsRef<str>>(board: &Board, members: &[T]) -> String {
+pub fn names<T: AsRef<str>>(board: &CalendarSnapshot, members: &[T]) -> String {
     let name = |id: &T| board.members.get(id.as_ref()).map_or("somebody", |member| member.name.as_str()).to_owned();
-    list(&members.iter().map(name).collect::<Vec<String>>())
+    join_list(&members.iter().map(name).collect::<Vec<String>>())
 }
 
-/// A thing as the start of a sentence: `The car`, but `Dad's car`.
+/// Formats the name of a resource at the start of a sentence: `The car`, but `Dad's car`.
 #[must_use]
-pub fn thing(name: &str) -> String {
+pub fn resource_as_subject(name: &str) -> String {
     if name.starts_with(char::is_lowercase) { format!("The {name}") } else { name.to_owned() }
 }
 
-/// A title inside a sentence.
+/// Quotes a title within a sentence.
 #[must_use]
 pub fn quoted(title: &str) -> String {
     format!("“{title}”")

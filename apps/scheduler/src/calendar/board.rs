@@ -1,6 +1,7 @@
-//! All of a family's calendar at once, to look at and to try things on.
+//! A snapshot of the whole calendar of a family, for reading and for trying changes.
 //!
-//! A copy costs nothing, so that agents try a change on one. Stores keep the newest board and read only what changed.
+//! Clones share their data (persistent maps), so agents try changes on clones. Stores cache the latest snapshot and
+//! read only what changed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,76 +14,76 @@ use superstep::core::time::Time;
 
 use super::event::Event;
 use super::family::{Calendar, Family, Member, Resource, Visibility};
-use super::index::Index;
-use super::recurrence::Timetable;
-use super::rule::Rule;
-use super::span::Span;
+use super::index::SnapshotIndex;
+use super::recurrence::RecurrenceExpander;
+use super::rule::Constraint;
+use super::span::TimeRange;
 use crate::models::{Conflict, EventStatus};
 
-/// How far ahead the next one of a series is looked for, in microseconds.
+/// Range of the search for the next instance of a series, in microseconds.
 const A_YEAR: i64 = 366 * 24 * 3_600 * 1_000_000;
 
-/// A family's calendar as of one revision.
+/// The calendar of a family at one revision.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Board {
+pub struct CalendarSnapshot {
     /// The family.
     pub family: Arc<Family>,
-    /// Its members, by id.
+    /// Members by id.
     pub members: OrdMap<String, Arc<Member>>,
-    /// Its calendars, by id.
+    /// Calendars by id.
     pub calendars: OrdMap<String, Arc<Calendar>>,
-    /// Its things, by id.
+    /// Resources by id.
     pub resources: OrdMap<String, Arc<Resource>>,
-    /// Its rules, by id.
-    pub rules: OrdMap<String, Arc<Rule>>,
-    /// Its events in any state but rejected, by id. Change them by [`Board::apply`] only, which keeps what is remembered
-    /// of them.
+    /// Constraints by id.
+    pub rules: OrdMap<String, Arc<Constraint>>,
+    /// Events by id, in any status except rejected. Change them only with [`CalendarSnapshot::apply`], which updates the
+    /// index.
     pub events: OrdMap<String, Arc<Event>>,
     /// Conflicts among confirmed events, by id.
     pub conflicts: OrdMap<String, Arc<Conflict>>,
-    /// How often it was changed.
+    /// Revision number of the snapshot, set by the store.
     pub revision: u64,
-    index: Index,
+    index: SnapshotIndex,
 }
 
-/// One thing that changes on a board; a store writes the same.
+/// One change of a snapshot. Stores persist the same changes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// The family itself.
+pub enum CalendarChange {
+    /// Replaces the family.
     Family(Family),
-    /// A new or changed member.
+    /// Inserts or replaces a member.
     Member(Member),
-    /// A member leaves.
+    /// Removes a member.
     RemoveMember(String),
-    /// A new or changed calendar.
+    /// Inserts or replaces a calendar.
     Calendar(Calendar),
-    /// A new or changed thing.
+    /// Inserts or replaces a resource.
     Resource(Resource),
-    /// A thing is gone.
+    /// Removes a resource.
     RemoveResource(String),
-    /// A new or changed rule.
-    Rule(Rule),
-    /// A rule is gone.
+    /// Inserts or replaces a constraint.
+    Rule(Constraint),
+    /// Removes a constraint.
     RemoveRule(String),
-    /// A new or changed event; one that is rejected leaves the board and stays in the store.
+    /// Inserts or replaces an event. A rejected event is removed from the snapshot but stays in the store.
     Event(Box<Event>),
-    /// An event is gone.
+    /// Removes an event.
     RemoveEvent(String),
-    /// All conflicts among confirmed events, anew.
+    /// Replaces all conflicts among confirmed events.
     Conflicts(Vec<Conflict>),
 }
 
-/// One time at which an event is.
+/// One instance of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Instance {
+pub struct EventInstance {
     /// The event.
     pub event: Arc<Event>,
-    /// When.
-    pub span: Span,
+    /// Time range of the instance.
+    pub span: TimeRange,
 }
 
-impl Board {
-    /// A family with nothing in it.
+impl CalendarSnapshot {
+    /// Creates a family without members, calendars and events.
     #[must_use]
     pub fn new(family: Family) -> Self {
         Self {
@@ -94,96 +95,104 @@ impl Board {
             events: OrdMap::new(),
             conflicts: OrdMap::new(),
             revision: 0,
-            index: Index::default(),
+            index: SnapshotIndex::default(),
         }
     }
 
-    /// Changes the board; the revision is the store's matter.
-    pub fn apply(&mut self, change: Change) {
+    /// Applies a change. `revision` stays the same: only the store changes it.
+    pub fn apply(&mut self, change: CalendarChange) {
         match change {
-            Change::Family(family) => self.family = Arc::new(family),
-            Change::Member(member) => drop(self.members.insert(member.id.clone(), Arc::new(member))),
-            Change::RemoveMember(id) => drop(self.members.remove(&id)),
-            Change::Calendar(calendar) => drop(self.calendars.insert(calendar.id.clone(), Arc::new(calendar))),
-            Change::Resource(resource) => drop(self.resources.insert(resource.id.clone(), Arc::new(resource))),
-            Change::RemoveResource(id) => drop(self.resources.remove(&id)),
-            Change::Rule(rule) => drop(self.rules.insert(rule.id.clone(), Arc::new(rule))),
-            Change::RemoveRule(id) => drop(self.rules.remove(&id)),
-            Change::Event(event) if event.status == EventStatus::Rejected => self.remove_event(&event.id),
-            Change::Event(event) => self.put_event(Arc::new(*event)),
-            Change::RemoveEvent(id) => self.remove_event(&id),
-            Change::Conflicts(conflicts) => {
+            CalendarChange::Family(family) => self.family = Arc::new(family),
+            CalendarChange::Member(member) => drop(self.members.insert(member.id.clone(), Arc::new(member))),
+            CalendarChange::RemoveMember(id) => drop(self.members.remove(&id)),
+            CalendarChange::Calendar(calendar) => drop(self.calendars.insert(calendar.id.clone(), Arc::new(calendar))),
+            CalendarChange::Resource(resource) => drop(self.resources.insert(resource.id.clone(), Arc::new(resource))),
+            CalendarChange::RemoveResource(id) => drop(self.resources.remove(&id)),
+            CalendarChange::Rule(rule) => drop(self.rules.insert(rule.id.clone(), Arc::new(rule))),
+            CalendarChange::RemoveRule(id) => drop(self.rules.remove(&id)),
+            CalendarChange::Event(event) if event.status == EventStatus::Rejected => self.remove_event(&event.id),
+            CalendarChange::Event(event) => self.upsert_event(Arc::new(*event)),
+            CalendarChange::RemoveEvent(id) => self.remove_event(&id),
+            CalendarChange::Conflicts(conflicts) => {
                 self.conflicts = conflicts.into_iter().map(|one| (one.id.clone(), Arc::new(one))).collect();
             }
         }
     }
 
-    /// Everything on the board but the family, as changes that make it on an empty one, in an order in which that can be done.
+    /// Returns everything except the family as changes, in an order in which they can be applied to an empty
+    /// snapshot.
     #[must_use]
-    pub fn to_changes(&self) -> Vec<Change> {
-        let members = self.members.values().map(|one| Change::Member((**one).clone()));
-        let calendars = self.calendars.values().map(|one| Change::Calendar((**one).clone()));
-        let resources = self.resources.values().map(|one| Change::Resource((**one).clone()));
-        let rules = self.rules.values().map(|one| Change::Rule((**one).clone()));
-        // A series is there before its exceptions.
+    pub fn to_changes(&self) -> Vec<CalendarChange> {
+        let members = self.members.values().map(|one| CalendarChange::Member((**one).clone()));
+        let calendars = self.calendars.values().map(|one| CalendarChange::Calendar((**one).clone()));
+        let resources = self.resources.values().map(|one| CalendarChange::Resource((**one).clone()));
+        let rules = self.rules.values().map(|one| CalendarChange::Rule((**one).clone()));
+        // Series before their overrides.
         let (exceptions, others): (Vec<_>, Vec<_>) =
-            self.events.values().partition(|event| event.exception_of.is_some());
-        let events = others.into_iter().chain(exceptions).map(|one| Change::Event(Box::new((**one).clone())));
+            self.events.values().partition(|event| event.recurrence_override.is_some());
+        let events = others.into_iter().chain(exceptions).map(|one| CalendarChange::Event(Box::new((**one).clone())));
         members.chain(calendars).chain(resources).chain(rules).chain(events).collect()
     }
 
-    fn put_event(&mut self, event: Arc<Event>) {
+    fn upsert_event(&mut self, event: Arc<Event>) {
         self.remove_event(&event.id);
-        self.index.put(&event);
+        self.index.insert(&event);
         self.events.insert(event.id.clone(), event);
     }
 
     fn remove_event(&mut self, id: &str) {
         if let Some(event) = self.events.remove(id) {
-            self.index.forget(&event);
+            self.index.remove(&event);
         }
     }
 
-    /// The instances of one event that meet a stretch of time, the earliest first, without those for which an
-    /// exception stands.
+    /// Returns the instances of one event that overlap a time range, earliest first. Instances that are replaced by
+    /// an override are left out.
     ///
     /// # Errors
-    /// When the event's rule or zone cannot be read.
-    pub fn instances_of(&self, event: &Arc<Event>, within: &Span) -> Result<Vec<Instance>> {
+    /// Returns an error if the recurrence rule or the time zone of the event is invalid.
+    pub fn instances_of(&self, event: &Arc<Event>, within: &TimeRange) -> Result<Vec<EventInstance>> {
         if event.recurrence.is_none() {
-            let is_in = Span::new(event.span.start, event.span.end).is_some_and(|span| span.meets(within));
-            return Ok(is_in.then(|| Instance { event: event.clone(), span: event.span }).into_iter().collect());
+            let is_in = TimeRange::new(event.span.start, event.span.end).is_some_and(|span| span.overlaps(within));
+            return Ok(is_in.then(|| EventInstance { event: event.clone(), span: event.span }).into_iter().collect());
         }
-        let table = self.index.table(event)?;
-        let from = earlier(within.start, table.reach());
-        let replaced = self.replaced(event, &table, &Span { start: from, end: within.end })?;
+        let table = self.index.expander(event)?;
+        let from = earlier(within.start, table.max_instance_duration());
+        let replaced = self.overridden_starts(event, &table, &TimeRange { start: from, end: within.end })?;
         let mut instances = Vec::new();
         for span in table.spans(from, within.end)? {
-            if span.meets(within) && !replaced.contains(&span.start) {
-                instances.push(Instance { event: event.clone(), span });
+            if span.overlaps(within) && !replaced.contains(&span.start) {
+                instances.push(EventInstance { event: event.clone(), span });
             }
         }
         Ok(instances)
     }
 
-    /// The first time of an event that is not over at a moment, if there is one in the year from there.
+    /// Returns the first instance of an event that is not over at `now` and starts within 366 days.
     ///
     /// # Errors
-    /// When the event's rule or zone cannot be read.
-    pub(crate) fn next_of(&self, event: &Arc<Event>, now: Time) -> Result<Option<Span>> {
+    /// Returns an error if the recurrence rule or the time zone of the event is invalid.
+    pub(crate) fn next_instance(&self, event: &Arc<Event>, now: Time) -> Result<Option<TimeRange>> {
         let later = Time::from_unix_micros(now.as_unix_micros().saturating_add(A_YEAR)).ok();
-        let Some(coming) = later.and_then(|later| Span::new(now, later)) else { return Ok(None) };
+        let Some(coming) = later.and_then(|later| TimeRange::new(now, later)) else { return Ok(None) };
         Ok(self.instances_of(event, &coming)?.first().map(|next| next.span))
     }
 
-    /// The starts of a series for which an exception stands that is as far on its way as the series.
+    /// Returns the starts of the instances that are replaced by an override. The status of the override must be at
+    /// least that of the series.
     ///
-    /// One that is only proposed leaves the instance where it is: until it is confirmed, both times are taken.
-    fn replaced(&self, series: &Event, table: &Timetable, within: &Span) -> Result<BTreeSet<Time>> {
-        // The name of an instance may be a time that clocks skip, so a little away from it.
+    /// A proposed override leaves the instance in place: both times are busy until the override is confirmed.
+    fn overridden_starts(
+        &self,
+        series: &Event,
+        table: &RecurrenceExpander,
+        within: &TimeRange,
+    ) -> Result<BTreeSet<Time>> {
+        // RECURRENCE-ID may be a local time that a clock change skips, so the search range is a day wider at both
+        // ends.
         let day = SignedDuration::from_hours(24);
-        let from = table.wall(within.start).saturating_sub(day);
-        let until = table.wall(within.end).saturating_add(day);
+        let from = table.local_start(within.start).saturating_sub(day);
+        let until = table.local_start(within.end).saturating_add(day);
         let mut replaced = BTreeSet::new();
         for (start, id) in self.index.exceptions(&series.id, from, until) {
             if self.events.get(id).is_some_and(|exception| exception.status >= series.status) {
@@ -193,35 +202,36 @@ impl Board {
         Ok(replaced)
     }
 
-    /// The events that stand for instances of a series, by the start that they stand for.
-    pub fn exceptions_of(&self, series: &str) -> impl Iterator<Item = &Arc<Event>> {
+    /// Returns the overrides of a series, sorted by the start of the instance they replace.
+    pub fn overrides_of(&self, series: &str) -> impl Iterator<Item = &Arc<Event>> {
         self.index.exceptions(series, DateTime::MIN, DateTime::MAX).filter_map(|(_, id)| self.events.get(id))
     }
 
-    /// The calendar of a member that the family sees, else the family's, else one that is theirs alone: nobody writes into
-    /// that of somebody else unless they name it.
-    pub(crate) fn calendar_of(&self, member: &str) -> Option<&Calendar> {
+    /// Returns the calendar for new events of a member: a calendar of the member with family visibility, else the
+    /// family calendar, else a private calendar of the member. The calendar of another member must be named
+    /// explicitly.
+    pub(crate) fn default_calendar(&self, member: &str) -> Option<&Calendar> {
         let all = || self.calendars.values().map(AsRef::as_ref);
         let own = || all().filter(|calendar| calendar.owner.as_deref() == Some(member));
         let seen = own().find(|calendar| calendar.visibility == Visibility::Family);
         seen.or_else(|| self.shared_calendar()).or_else(|| own().next())
     }
 
-    /// The calendar of the whole family.
+    /// Returns the calendar of the whole family.
     pub(crate) fn shared_calendar(&self) -> Option<&Calendar> {
         self.calendars.values().map(AsRef::as_ref).find(|calendar| calendar.owner.is_none())
     }
 
-    /// How an event repeats.
-    pub(super) fn timetable(&self, event: &Arc<Event>) -> Result<Arc<Timetable>> {
-        self.index.table(event)
+    /// Returns the expander for the recurrence of an event.
+    pub(super) fn expander(&self, event: &Arc<Event>) -> Result<Arc<RecurrenceExpander>> {
+        self.index.expander(event)
     }
 
-    /// The instances of all events that meet a stretch of time, the earliest first.
+    /// Returns the instances of all events that overlap a time range, earliest first.
     ///
     /// # Errors
-    /// When a rule or zone cannot be read.
-    pub fn instances(&self, within: &Span) -> Result<Vec<Instance>> {
+    /// Returns an error if a recurrence rule or a time zone is invalid.
+    pub fn instances(&self, within: &TimeRange) -> Result<Vec<EventInstance>> {
         let mut all = Vec::new();
         for event in self.events.values() {
             all.extend(self.instances_of(event, within)?);

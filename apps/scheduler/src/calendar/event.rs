@@ -1,11 +1,11 @@
-//! Something at a time, once or again and again.
+//! Calendar events, single or recurring.
 
 use jiff::civil::DateTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 
-use super::span::Span;
+use super::span::TimeRange;
 use crate::models::EventStatus;
 
 /// Something at a time.
@@ -21,7 +21,7 @@ pub struct Event {
     /// What it is.
     pub title: String,
     /// When it is; of a series, when the first one is.
-    pub span: Span,
+    pub span: TimeRange,
     /// The IANA zone in which it repeats and is written.
     pub zone: String,
     /// Whether it is a matter of days: from midnight to midnight in its zone.
@@ -38,7 +38,8 @@ pub struct Event {
     pub recurrence: Option<Recurrence>,
     /// The instance of a series that it stands for.
     #[serde(default)]
-    pub exception_of: Option<ExceptionOf>,
+    #[serde(rename = "exception_of")]
+    pub recurrence_override: Option<RecurrenceOverride>,
     /// How much it matters.
     #[serde(default)]
     pub priority: Priority,
@@ -60,7 +61,8 @@ pub struct Event {
     pub notes: String,
     /// Properties and alarms of a calendar file that mean nothing here, as they were, unfolded.
     #[serde(default)]
-    pub extra: Vec<String>,
+    #[serde(rename = "extra")]
+    pub preserved_properties: Vec<String>,
     /// When it was made.
     #[schemars(with = "String")]
     pub created_at: Time,
@@ -88,17 +90,19 @@ pub struct Recurrence {
     /// EXDATE: starts that are left out, on the wall of the event's zone.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
-    pub left_out: Vec<DateTime>,
+    #[serde(rename = "left_out")]
+    pub exdates: Vec<DateTime>,
     /// RDATE: starts that come on top, on the wall of the event's zone.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
-    pub added: Vec<DateTime>,
+    #[serde(rename = "added")]
+    pub rdates: Vec<DateTime>,
 }
 
 /// Which instance of a series an event stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ExceptionOf {
+pub struct RecurrenceOverride {
     /// The series: the id of its event.
     pub series: String,
     /// RECURRENCE-ID: when the instance was to start, on the wall of the series' zone.

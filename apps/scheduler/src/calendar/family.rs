@@ -1,4 +1,4 @@
-//! Who a family is and what it shares.
+//! The family, its members, calendars and resources.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ pub struct Member {
     #[serde(default)]
     pub aliases: Vec<String>,
     /// Their place in the family.
-    pub role: Role,
+    pub role: MemberRole,
     /// Where they are, if not where the family is.
     #[serde(default)]
     pub zone: Option<String>,
@@ -64,7 +64,7 @@ pub struct Member {
 /// A place in a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MemberRole {
     /// May change everything.
     Parent,
     /// May change their own events.
@@ -103,7 +103,8 @@ impl Default for Preferences {
 }
 
 impl Preferences {
-    /// What the types cannot say: where something cannot be so, and why.
+    /// Checks constraints that the types cannot express. Returns the JSON pointer of the invalid value and the
+    /// reason.
     pub(crate) fn problem(&self) -> Option<(&'static str, String)> {
         let is_length = (1..=LONGEST_MINUTES).contains(&i64::from(self.default_minutes));
         let fact = || format!("an event is at least a minute and at most {LONGEST_MINUTES} minutes long");
@@ -111,7 +112,7 @@ impl Preferences {
     }
 }
 
-/// An id that is free, out of a name; `usual` where the name has no letters for one.
+/// Derives a free id from a name. Default: `usual`, if the name has no ASCII letters or digits.
 pub(crate) fn free_id(name: &str, usual: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let name = name.to_lowercase();
     let name: String =

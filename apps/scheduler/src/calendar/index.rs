@@ -1,6 +1,7 @@
-//! What a board remembers of its events, so that nothing is read or sought twice.
+//! Caches of a snapshot: parsed recurrences and overrides by series.
 //!
-//! Follows from the events alone: two boards are equal whatever they remember, and copies share it.
+//! The index is derived from the events alone. Two snapshots are equal regardless of their caches, and clones share
+//! the caches.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,66 +10,66 @@ use jiff::civil::DateTime;
 use superstep::Result;
 
 use super::event::Event;
-use super::recurrence::Timetable;
+use super::recurrence::RecurrenceExpander;
 
-/// What is remembered.
+/// Derived data of a snapshot.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Index {
-    /// How each series repeats, read when first asked for.
-    tables: OrdMap<String, Arc<Remembered>>,
-    /// Exceptions by series, then by the start on the wall that they stand for, then by id.
+pub(super) struct SnapshotIndex {
+    /// Recurrence expanders by event id, parsed on first use.
+    tables: OrdMap<String, Arc<CachedExpander>>,
+    /// Overrides, sorted by series, then by the local start of the instance they replace, then by id.
     exceptions: OrdSet<(String, DateTime, String)>,
 }
 
 #[derive(Debug)]
-struct Remembered {
+struct CachedExpander {
     event: Arc<Event>,
-    table: OnceLock<Arc<Timetable>>,
+    table: OnceLock<Arc<RecurrenceExpander>>,
 }
 
-impl PartialEq for Index {
+impl PartialEq for SnapshotIndex {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Index {
-    /// Takes note of an event that is now on the board.
-    pub(super) fn put(&mut self, event: &Arc<Event>) {
+impl SnapshotIndex {
+    /// Adds an event of the snapshot.
+    pub(super) fn insert(&mut self, event: &Arc<Event>) {
         if event.recurrence.is_some() {
-            let remembered = Remembered { event: event.clone(), table: OnceLock::new() };
+            let remembered = CachedExpander { event: event.clone(), table: OnceLock::new() };
             self.tables.insert(event.id.clone(), Arc::new(remembered));
         }
-        if let Some(of) = &event.exception_of {
+        if let Some(of) = &event.recurrence_override {
             self.exceptions.insert((of.series.clone(), of.start, event.id.clone()));
         }
     }
 
-    /// Forgets an event that is no longer on the board, or no longer like this.
-    pub(super) fn forget(&mut self, event: &Event) {
+    /// Removes an event that was deleted from the snapshot or is about to be replaced.
+    pub(super) fn remove(&mut self, event: &Event) {
         self.tables.remove(&event.id);
-        if let Some(of) = &event.exception_of {
+        if let Some(of) = &event.recurrence_override {
             self.exceptions.remove(&(of.series.clone(), of.start, event.id.clone()));
         }
     }
 
-    /// How an event repeats.
+    /// Returns the recurrence expander of an event.
     ///
     /// # Errors
-    /// When its rule or zone cannot be read.
-    pub(super) fn table(&self, event: &Arc<Event>) -> Result<Arc<Timetable>> {
-        // Somebody may ask for an event as it might become, which is not on the board.
+    /// Returns an error if the recurrence rule or the time zone is invalid.
+    pub(super) fn expander(&self, event: &Arc<Event>) -> Result<Arc<RecurrenceExpander>> {
+        // The event may be a draft that is not in the snapshot, so the cache is used only for the same allocation.
         let remembered = self.tables.get(&event.id).filter(|remembered| Arc::ptr_eq(&remembered.event, event));
-        let Some(remembered) = remembered else { return Ok(Arc::new(Timetable::read(event)?)) };
+        let Some(remembered) = remembered else { return Ok(Arc::new(RecurrenceExpander::read(event)?)) };
         if let Some(table) = remembered.table.get() {
             return Ok(table.clone());
         }
-        let table = Arc::new(Timetable::read(event)?);
+        let table = Arc::new(RecurrenceExpander::read(event)?);
         Ok(remembered.table.get_or_init(|| table).clone())
     }
 
-    /// The exceptions of a series that stand for starts from one time on the wall up to another: what each stands for,
-    /// and its id.
+    /// Returns the overrides of a series for a range of local starts: the start of the replaced instance and the id
+    /// of the override.
     pub(super) fn exceptions(
         &self,
         series: &str,

@@ -1,10 +1,11 @@
-//! When a series is: rules of RFC 5545, computed on the wall of the event's zone.
+//! Expands RFC 5545 recurrence rules in the local time of the event's time zone.
 //!
-//! What clocks skip or repeat is settled in one place, [`Zone::instant`]. From there on a start is an instant: two times
-//! on the wall that are the same moment are one start, and EXDATE and RECURRENCE-ID name an instance by its moment.
+//! Local times that a clock change skips or repeats are resolved in one place, [`NamedTimeZone::instant`]. From there on a
+//! start is an instant: two local times at the same instant are one start, and EXDATE and RECURRENCE-ID identify an
+//! instance by its instant.
 //!
-//! How long an instance is follows RFC 5545, 3.8.5.3: a timed event with an end is exactly as long each time, whatever
-//! clocks do meanwhile; an event of days lasts as many days.
+//! The duration of an instance follows RFC 5545, 3.8.5.3: a timed event has the same exact duration every time,
+//! even across clock changes; an all-day event has the same number of days.
 
 mod pattern;
 mod walls;
@@ -15,110 +16,111 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::SignedDuration;
 use jiff::civil::{self, DateTime};
 use superstep::core::time::Time;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
-use self::pattern::{End, Frequency, Pattern, joined, parts, wrong};
-pub(super) use self::pattern::{Moved, joined as rule_text, moved_rule, parts as rule_parts};
-use self::walls::Walls;
+use self::pattern::{Frequency, RecurrenceRule, RuleEnd, invalid_part, joined, parts};
+pub(super) use self::pattern::{SeriesShift, joined as rule_text, moved_rule, parts as rule_parts};
+use self::walls::LocalOccurrences;
 use super::event::Event;
-use super::span::Span;
-use crate::zone::Zone;
+use super::span::TimeRange;
+use crate::zone::NamedTimeZone;
 
-/// The most instances that a series with an end may have.
+/// Maximum number of instances of a series that ends.
 pub const MOST_INSTANCES: usize = 10_000;
 
-/// The most instances of a series that is more than once a day.
+/// Maximum number of instances of a series that repeats more than once a day.
 const MOST_WITHIN_DAYS: usize = 1_000;
 
-/// The most times on one day of a rule that names hours, minutes and seconds. A year of it has fewer than
-/// [`MOST_INSTANCES`]; it is computed whole, be it the first of a rule that ends soon.
+/// Maximum number of times per day of a rule with BYHOUR, BYMINUTE or BYSECOND. A year of it has fewer than
+/// [`MOST_INSTANCES`] instances. A year is always computed completely, even for a rule that ends soon.
 const MOST_A_DAY: usize = 24;
 
-/// February has all of its days in it.
+/// A leap year, so that February has all of its days.
 const A_LEAP_YEAR: i16 = 2024;
 
-/// A rule that was found good.
+/// A validated recurrence rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
-    /// The rule in capitals, without `RRULE:`.
+pub struct ValidatedRule {
+    /// The rule in upper case, without `RRULE:`.
     pub rule: String,
-    /// When it falls first, on the wall; later than what was given when the rule does not fall then.
+    /// Local time of the first instance. Later than the given start if the rule does not match the given start.
     pub first: DateTime,
-    /// How often it falls; none when it has no end.
+    /// Number of instances; `None` if the rule has no end.
     pub count: Option<usize>,
 }
 
-/// Checks a rule for a series that starts then on the wall.
+/// Validates a rule for a series with the given local start.
 ///
 /// ```
-/// use superstep_scheduler::calendar::check_rule;
-/// use superstep_scheduler::zone::Zone;
-/// let (zone, first) = (Zone::named("America/New_York")?, jiff::civil::date(2026, 3, 3).at(17, 0, 0, 0));
-/// assert_eq!(check_rule("RRULE:FREQ=WEEKLY;BYDAY=TU", first, &zone)?.rule, "FREQ=WEEKLY;BYDAY=TU");
-/// let refused = check_rule("FREQ=WEEKLY;BYDAY=XX", first, &zone).unwrap_err();
+/// use superstep_scheduler::calendar::validate_rrule;
+/// use superstep_scheduler::zone::NamedTimeZone;
+/// let (zone, first) = (NamedTimeZone::from_iana_name("America/New_York")?, jiff::civil::date(2026, 3, 3).at(17, 0, 0, 0));
+/// assert_eq!(validate_rrule("RRULE:FREQ=WEEKLY;BYDAY=TU", first, &zone)?.rule, "FREQ=WEEKLY;BYDAY=TU");
+/// let refused = validate_rrule("FREQ=WEEKLY;BYDAY=XX", first, &zone).unwrap_err();
 /// assert!(refused.to_string().contains("RRULE part `BYDAY=XX`: `XX` is none of MO, TU"));
 /// # Ok::<(), superstep::Error>(())
 /// ```
 ///
 /// # Errors
-/// When a part is wrong, or nothing meets them together, or there are too many instances; the error names the part.
-pub fn check_rule(rule: &str, first: DateTime, zone: &Zone) -> Result<Checked> {
+/// Returns an error that names the part, if a part is invalid, if the parts together match nothing, or if there are
+/// too many instances.
+pub fn validate_rrule(rule: &str, first: DateTime, zone: &NamedTimeZone) -> Result<ValidatedRule> {
     let parts = parts(rule)?;
-    let ruled = Ruled::read(rule, first, zone.instant(first)?, zone)?;
+    let ruled = AnchoredRule::read(rule, first, zone.to_instant(first)?, zone)?;
     let Some(found) = ruled.all().next() else { return Err(nothing(&parts, &ruled, zone)) };
-    let count = match (count_through(&ruled)?, &ruled.pattern.end) {
+    let count = match (enumerate_all(&ruled)?, &ruled.pattern.end) {
         (Some(counted), _) => Some(counted.len()),
-        (None, End::Never) => None,
-        // Counted as far as need be: too many are refused.
+        (None, RuleEnd::Never) => None,
+        // Counted up to one more than the maximum, which is enough to reject the rule.
         (None, _) => Some(ruled.all().take(MOST_INSTANCES + 1).count()),
     };
     if count.is_some_and(|count| count > MOST_INSTANCES) {
         let until = parts.iter().find(|(name, _)| name == "UNTIL").map_or("", |(_, value)| value);
         let why = format!("a series has at most {MOST_INSTANCES} instances until its end, or no end");
-        return Err(wrong(format_args!("UNTIL={until}"), why));
+        return Err(invalid_part(format_args!("UNTIL={until}"), why));
     }
-    Ok(Checked { rule: joined(&parts), first: found.1, count })
+    Ok(ValidatedRule { rule: joined(&parts), first: found.1, count })
 }
 
-/// Names the parts without which there would be something.
-fn nothing(parts: &[(String, String)], ruled: &Ruled, zone: &Zone) -> Error {
+/// Creates the error for a rule without instances. It names the parts whose removal would give instances.
+fn nothing(parts: &[(String, String)], ruled: &AnchoredRule, zone: &NamedTimeZone) -> Error {
     let first = ruled.first;
     let has_some =
-        |rule: &str| -> Result<bool> { Ok(Ruled::read(rule, first, ruled.start, zone)?.all().next().is_some()) };
+        |rule: &str| -> Result<bool> { Ok(AnchoredRule::read(rule, first, ruled.start, zone)?.all().next().is_some()) };
     let others = |part: &(String, String)| -> Vec<_> { parts.iter().filter(|one| *one != part).cloned().collect() };
-    // Without its days a rule has the day of the start, which those months may not have either.
+    // Without BYMONTHDAY a rule takes the day of the start, which the months may not have either.
     let names_day = |name: &str| ruled.has_no_day() && matches!(name, "BYMONTH" | "BYMONTHDAY");
     let is_guilty = |part: &&(String, String)| names_day(&part.0) || has_some(&joined(&others(part))).unwrap_or(false);
     let mut guilty: Vec<_> = parts.iter().filter(is_guilty).cloned().collect();
     if guilty.is_empty() {
         guilty = parts.iter().filter(|(name, _)| name.starts_with("BY")).cloned().collect();
     }
-    wrong(joined(&guilty), format_args!("with this the rule never falls from {first} on"))
+    invalid_part(joined(&guilty), format_args!("with this the rule never falls from {first} on"))
 }
 
-/// A rule with where it starts.
+/// A recurrence rule with its start.
 #[derive(Debug, Clone)]
-struct Ruled {
-    zone: Zone,
-    pattern: Pattern,
-    /// The first start on the wall, and when that is.
+struct AnchoredRule {
+    zone: NamedTimeZone,
+    pattern: RecurrenceRule,
+    /// Local time of the first start; `start` is its instant.
     first: DateTime,
     start: Time,
     until: Option<Time>,
 }
 
-impl Ruled {
-    fn read(rule: &str, first: DateTime, start: Time, zone: &Zone) -> Result<Self> {
-        let pattern = Pattern::read(rule)?.settled(first);
+impl AnchoredRule {
+    fn read(rule: &str, first: DateTime, start: Time, zone: &NamedTimeZone) -> Result<Self> {
+        let pattern = RecurrenceRule::read(rule)?.with_defaults_from(first);
         check_day(&pattern, rule)?;
         let until = match &pattern.end {
-            End::Until(until) => Some(until.instant(zone)?),
+            RuleEnd::Until(until) => Some(until.instant(zone)?),
             _ => None,
         };
         Ok(Self { zone: zone.clone(), pattern, first, start, until })
     }
 
-    /// Whether days of the month are named that none of the months has, in leap years either.
+    /// True if none of the months in BYMONTH has any of the days in BYMONTHDAY, even in leap years.
     fn has_no_day(&self) -> bool {
         let (months, days) = (&self.pattern.months, &self.pattern.month_days);
         let first = |month: &i16| civil::Date::new(A_LEAP_YEAR, i8::try_from(*month).ok()?, 1).ok();
@@ -126,25 +128,25 @@ impl Ruled {
         longest.is_some_and(|longest| !days.is_empty() && days.iter().all(|day| day.abs() > longest.into()))
     }
 
-    /// When this is on the wall; the first start may be the second of two equal times in autumn.
+    /// Returns the instant of a local time. The first start may be the second of two equal local times in autumn.
     fn instant(&self, wall: DateTime) -> Result<Time> {
-        if wall == self.first { Ok(self.start) } else { self.zone.instant(wall) }
+        if wall == self.first { Ok(self.start) } else { self.zone.to_instant(wall) }
     }
 
-    /// All starts, each with its time on the wall; by the wall, not by the moment.
+    /// Returns all starts with their local times, sorted by local time and not by instant.
     fn all(&self) -> impl Iterator<Item = (Time, DateTime)> {
         self.walls(self.first, DateTime::MAX)
     }
 
-    /// The starts from the period of one time on the wall to that of another.
+    /// Returns the starts from the period of `from` to the period of `until`.
     fn walls(&self, from: DateTime, until: DateTime) -> impl Iterator<Item = (Time, DateTime)> {
-        let last = self.until.map_or(until, |last| until.min(day_after(self.zone.wall(last))));
+        let last = self.until.map_or(until, |last| until.min(day_after(self.zone.to_local(last))));
         let most = match self.pattern.end {
-            End::Count(count) => count,
+            RuleEnd::Count(count) => count,
             _ => usize::MAX,
         };
-        let found = Walls::new(&self.pattern, self.first, from, last);
-        // Beyond the last year that can be written nothing is.
+        let found = LocalOccurrences::new(&self.pattern, self.first, from, last);
+        // Iteration ends at the last year that jiff supports.
         let found = found.map_while(|wall| Some((self.instant(wall).ok()?, wall)));
         let is_in =
             |(start, _): &(Time, DateTime)| *start >= self.start && self.until.is_none_or(|until| *start <= until);
@@ -152,15 +154,15 @@ impl Ruled {
     }
 }
 
-/// Refuses more times on one day than a family has use for; what is more often than daily is counted through.
-fn check_day(pattern: &Pattern, rule: &str) -> Result<()> {
+/// Rejects rules with more than `MOST_A_DAY` times a day. Frequencies above daily are limited by `count_through`.
+fn check_day(pattern: &RecurrenceRule, rule: &str) -> Result<()> {
     let times: usize = [&pattern.hours, &pattern.minutes, &pattern.seconds].iter().map(|list| list.len()).product();
     if pattern.frequency > Frequency::Daily || times <= MOST_A_DAY {
         return Ok(());
     }
     let mut guilty = parts(rule)?;
     guilty.retain(|(name, _)| matches!(name.as_str(), "BYHOUR" | "BYMINUTE" | "BYSECOND"));
-    Err(wrong(joined(&guilty), format_args!("falls {times} times on one day, and at most {MOST_A_DAY} do")))
+    Err(invalid_part(joined(&guilty), format_args!("falls {times} times on one day, and at most {MOST_A_DAY} do")))
 }
 
 fn day_after(wall: DateTime) -> DateTime {
@@ -171,47 +173,47 @@ fn day_before(wall: DateTime) -> DateTime {
     wall.saturating_sub(SignedDuration::from_hours(24))
 }
 
-/// An event's recurrence made ready: asked often, read once.
+/// Recurrence of an event, parsed once and expanded repeatedly.
 #[derive(Debug)]
-pub(super) struct Timetable {
-    zone: Zone,
-    span: Span,
-    length: Length,
+pub(super) struct RecurrenceExpander {
+    zone: NamedTimeZone,
+    span: TimeRange,
+    length: InstanceDuration,
     first: DateTime,
-    ruled: Option<Ruled>,
-    /// All that the rule gives, where that must be counted through.
+    ruled: Option<AnchoredRule>,
+    /// All starts of the rule, if they must be counted from the first one.
     counted: Option<Vec<(Time, DateTime)>>,
     added: Vec<Time>,
     left_out: BTreeSet<Time>,
-    /// What was computed already, by blocks of time, each under its first moment.
-    blocks: Mutex<BTreeMap<Time, Arc<[Span]>>>,
+    /// Cache of computed instances: blocks of time by their first instant.
+    blocks: Mutex<BTreeMap<Time, Arc<[TimeRange]>>>,
 }
 
-/// About a year, in microseconds: what is asked for is mostly the same days again, or those around them.
+/// Size of a cached block in microseconds, about a year, because queries mostly ask for the same or adjacent days.
 const BLOCK: i64 = 366 * 86_400_000_000;
 
-/// How many blocks are kept; a question for more at once is answered without keeping any.
+/// Maximum number of cached blocks. A longer query bypasses the cache.
 const MOST_BLOCKS: usize = 4;
 
 #[derive(Debug)]
-enum Length {
-    /// In microseconds.
+enum InstanceDuration {
+    /// Duration in microseconds.
     Exact(i64),
     Days(i64),
 }
 
-impl Timetable {
-    /// Reads how an event repeats.
+impl RecurrenceExpander {
+    /// Parses the recurrence of an event.
     ///
     /// # Errors
-    /// When its rule or zone cannot be read.
+    /// Returns an error if the recurrence rule or the time zone is invalid.
     pub(super) fn read(event: &Event) -> Result<Self> {
-        let zone = Zone::named(&event.zone)?;
-        let (mut first, end) = (zone.wall(event.span.start), zone.wall(event.span.end));
-        let mut length = Length::Exact(event.span.end.as_unix_micros() - event.span.start.as_unix_micros());
+        let zone = NamedTimeZone::from_iana_name(&event.zone)?;
+        let (mut first, end) = (zone.to_local(event.span.start), zone.to_local(event.span.end));
+        let mut length = InstanceDuration::Exact(event.span.end.as_unix_micros() - event.span.start.as_unix_micros());
         if event.is_all_day {
-            length = Length::Days(end.date().duration_since(first.date()).as_hours() / 24);
-            // Where clocks skip midnight the day starts later; the rule speaks of the day.
+            length = InstanceDuration::Days(end.date().duration_since(first.date()).as_hours() / 24);
+            // If a clock change skips midnight, the day starts later, but the rule counts from midnight.
             first = first.date().to_datetime(civil::Time::midnight());
         }
         let mut table = Self {
@@ -227,50 +229,50 @@ impl Timetable {
         };
         let Some(recurrence) = &event.recurrence else { return Ok(table) };
         if !recurrence.rule.is_empty() {
-            let ruled = Ruled::read(&recurrence.rule, table.first, event.span.start, &table.zone)?;
-            table.counted = count_through(&ruled)?;
+            let ruled = AnchoredRule::read(&recurrence.rule, table.first, event.span.start, &table.zone)?;
+            table.counted = enumerate_all(&ruled)?;
             table.ruled = Some(ruled);
         }
-        table.added = recurrence.added.iter().map(|wall| table.instant(*wall)).collect::<Result<_>>()?;
-        table.left_out = recurrence.left_out.iter().map(|wall| table.instant(*wall)).collect::<Result<_>>()?;
+        table.added = recurrence.rdates.iter().map(|wall| table.instant(*wall)).collect::<Result<_>>()?;
+        table.left_out = recurrence.exdates.iter().map(|wall| table.instant(*wall)).collect::<Result<_>>()?;
         Ok(table)
     }
 
-    /// When an instance is that is named by this time on the wall.
+    /// Returns the instant of the instance that a local time identifies.
     pub(super) fn instant(&self, wall: DateTime) -> Result<Time> {
-        if wall == self.first { Ok(self.span.start) } else { self.zone.instant(wall) }
+        if wall == self.first { Ok(self.span.start) } else { self.zone.to_instant(wall) }
     }
 
-    /// What the wall shows at an instance: its name.
-    pub(super) fn wall(&self, start: Time) -> DateTime {
-        self.zone.wall(start)
+    /// Returns the local time of a start, which identifies the instance.
+    pub(super) fn local_start(&self, start: Time) -> DateTime {
+        self.zone.to_local(start)
     }
 
-    /// The first start on the wall.
+    /// Returns the local time of the first start.
     pub(super) fn first(&self) -> DateTime {
         self.first
     }
 
-    /// What the rule gives from one moment to just before another, each with what the rule has on the wall, which
-    /// clocks may skip; the earliest first.
-    pub(super) fn ruled(&self, from: Time, until: Time) -> Result<Vec<(Time, DateTime)>> {
+    /// Returns the starts of the rule in `from..until`, earliest first, each with the local time of the rule, which
+    /// a clock change may skip.
+    pub(super) fn rule_occurrences(&self, from: Time, until: Time) -> Result<Vec<(Time, DateTime)>> {
         let is_in = |(start, _): &(Time, DateTime)| from <= *start && *start < until;
         let mut found: Vec<_> = match (&self.ruled, &self.counted) {
             (None, _) => vec![(self.span.start, self.first)].into_iter().filter(is_in).collect(),
             (_, Some(counted)) => counted.iter().copied().filter(is_in).collect(),
             (Some(ruled), None) => {
-                // A wall may be up to a day away from another.
-                let last = day_after(self.zone.wall(until));
-                ruled.walls(day_before(self.zone.wall(from)), last).filter(is_in).collect()
+                // Local times may be up to a day away from each other.
+                let last = day_after(self.zone.to_local(until));
+                ruled.walls(day_before(self.zone.to_local(from)), last).filter(is_in).collect()
             }
         };
         found.sort_unstable();
         Ok(found)
     }
 
-    /// The starts from one moment to just before another, the earliest first, exceptions not considered.
+    /// Returns the starts in `from..until`, earliest first. Overrides are not considered.
     pub(super) fn starts(&self, from: Time, until: Time) -> Result<Vec<Time>> {
-        let mut starts: Vec<_> = self.ruled(from, until)?.into_iter().map(|(start, _)| start).collect();
+        let mut starts: Vec<_> = self.rule_occurrences(from, until)?.into_iter().map(|(start, _)| start).collect();
         starts.extend(self.added.iter().copied().filter(|start| from <= *start && *start < until));
         starts.retain(|start| !self.left_out.contains(start));
         starts.sort_unstable();
@@ -278,11 +280,11 @@ impl Timetable {
         Ok(starts)
     }
 
-    /// The instances that start from one moment to just before another, the earliest first, exceptions not considered.
-    pub(super) fn spans(&self, from: Time, until: Time) -> Result<Vec<Span>> {
+    /// Returns the instances that start in `from..until`, earliest first. Overrides are not considered.
+    pub(super) fn spans(&self, from: Time, until: Time) -> Result<Vec<TimeRange>> {
         let [first, last] = [from, until].map(|time| time.as_unix_micros().div_euclid(BLOCK));
         let edges: Vec<_> = (first..=last + 1).map_while(|block| Time::from_unix_micros(block * BLOCK).ok()).collect();
-        // At the end of time a block is not whole.
+        // Blocks at the end of the supported time are incomplete.
         let is_whole = i64::try_from(edges.len()).is_ok_and(|edges| edges == last - first + 2);
         if !is_whole || edges.len() > MOST_BLOCKS + 1 {
             return self.compute(from, until);
@@ -295,12 +297,12 @@ impl Timetable {
         Ok(spans)
     }
 
-    fn block(&self, from: Time, until: Time) -> Result<Arc<[Span]>> {
+    fn block(&self, from: Time, until: Time) -> Result<Arc<[TimeRange]>> {
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(spans) = blocks.get(&from) {
             return Ok(spans.clone());
         }
-        let spans: Arc<[Span]> = self.compute(from, until)?.into();
+        let spans: Arc<[TimeRange]> = self.compute(from, until)?.into();
         if blocks.len() >= MOST_BLOCKS {
             blocks.clear();
         }
@@ -308,32 +310,32 @@ impl Timetable {
         Ok(spans)
     }
 
-    fn compute(&self, from: Time, until: Time) -> Result<Vec<Span>> {
+    fn compute(&self, from: Time, until: Time) -> Result<Vec<TimeRange>> {
         self.starts(from, until)?.into_iter().filter_map(|start| self.span_at(start).transpose()).collect()
     }
 
-    /// Before this there is nothing.
+    /// Returns the earliest possible start.
     pub(super) fn earliest(&self) -> Time {
         self.added.iter().copied().fold(self.span.start, Time::min)
     }
 
-    /// Whether the rule falls then.
-    pub(super) fn is_ruled(&self, start: Time) -> Result<bool> {
-        Ok(!self.ruled(start, after(start, 1)?)?.is_empty())
+    /// True if the rule has a start at this instant.
+    pub(super) fn matches_rule(&self, start: Time) -> Result<bool> {
+        Ok(!self.rule_occurrences(start, after(start, 1)?)?.is_empty())
     }
 
-    /// What the rule has on the wall at a start: a time that clocks may skip.
-    pub(super) fn rule_wall(&self, start: Time) -> Result<DateTime> {
-        let found = self.ruled(start, after(start, 1)?)?;
-        Ok(found.first().map_or_else(|| self.wall(start), |(_, wall)| *wall))
+    /// Returns the local time that the rule has for a start. A clock change may skip this local time.
+    pub(super) fn rule_local_time(&self, start: Time) -> Result<DateTime> {
+        let found = self.rule_occurrences(start, after(start, 1)?)?;
+        Ok(found.first().map_or_else(|| self.local_start(start), |(_, wall)| *wall))
     }
 
-    /// Whether an instance starts then, exception or not.
+    /// True if an instance starts at this instant, with or without an override.
     pub(super) fn has(&self, start: Time) -> Result<bool> {
         Ok(!self.starts(start, after(start, 1)?)?.is_empty())
     }
 
-    /// Whether there is nothing left of it.
+    /// True if the series has no instance.
     pub(super) fn is_empty(&self) -> Result<bool> {
         if self.added.iter().any(|start| !self.left_out.contains(start)) {
             return Ok(false);
@@ -347,38 +349,38 @@ impl Timetable {
         Ok(!has_some)
     }
 
-    /// When an instance is that starts then.
-    pub(super) fn span_at(&self, start: Time) -> Result<Option<Span>> {
+    /// Returns the time range of the instance with the given start.
+    pub(super) fn span_at(&self, start: Time) -> Result<Option<TimeRange>> {
         let end = match self.length {
             _ if start == self.span.start => self.span.end,
-            Length::Exact(micros) => self.zone.written(after(start, micros)?)?,
-            Length::Days(days) => {
-                let day = self.zone.wall(start).date().saturating_add(SignedDuration::from_hours(24 * days));
-                self.zone.instant(day.to_datetime(civil::Time::midnight()))?
+            InstanceDuration::Exact(micros) => self.zone.with_local_offset(after(start, micros)?)?,
+            InstanceDuration::Days(days) => {
+                let day = self.zone.to_local(start).date().saturating_add(SignedDuration::from_hours(24 * days));
+                self.zone.to_instant(day.to_datetime(civil::Time::midnight()))?
             }
         };
-        Ok(Span::new(start, end))
+        Ok(TimeRange::new(start, end))
     }
 
-    /// How long before a moment something may start that is still on then.
-    pub(super) fn reach(&self) -> SignedDuration {
+    /// Returns the maximum duration of an instance, to find instances that started earlier and are not over.
+    pub(super) fn max_instance_duration(&self) -> SignedDuration {
         match self.length {
-            Length::Exact(micros) => SignedDuration::from_micros(micros),
+            InstanceDuration::Exact(micros) => SignedDuration::from_micros(micros),
             // A day may be an hour longer.
-            Length::Days(days) => SignedDuration::from_hours(24 * (days + 1)),
+            InstanceDuration::Days(days) => SignedDuration::from_hours(24 * (days + 1)),
         }
     }
 }
 
 fn after(time: Time, micros: i64) -> Result<Time> {
     let later = Time::from_unix_micros(time.as_unix_micros().saturating_add(micros));
-    later.map_err(|fault| Error::new(Code::TypeMismatch, fault.to_string()))
+    later.map_err(|fault| Error::new(ErrorCode::TypeMismatch, fault.to_string()))
 }
 
-/// All that a rule gives which is counted, or which is many times a day.
-fn count_through(ruled: &Ruled) -> Result<Option<Vec<(Time, DateTime)>>> {
+/// Computes all starts of a rule with COUNT or with a frequency above daily. Returns `None` for all other rules.
+fn enumerate_all(ruled: &AnchoredRule) -> Result<Option<Vec<(Time, DateTime)>>> {
     let is_within_days = ruled.pattern.frequency > Frequency::Daily;
-    if !is_within_days && !matches!(ruled.pattern.end, End::Count(_)) {
+    if !is_within_days && !matches!(ruled.pattern.end, RuleEnd::Count(_)) {
         return Ok(None);
     }
     let most = if is_within_days { MOST_WITHIN_DAYS } else { MOST_INSTANCES };
@@ -386,7 +388,7 @@ fn count_through(ruled: &Ruled) -> Result<Option<Vec<(Time, DateTime)>>> {
     if all.len() > most {
         let frequency = ruled.pattern.frequency.name();
         let why = format!("more often than once a day is for at most {most} instances");
-        return Err(wrong(format_args!("FREQ={frequency}"), why));
+        return Err(invalid_part(format_args!("FREQ={frequency}"), why));
     }
     Ok(Some(all))
 }

@@ -1,4 +1,4 @@
-//! What a family wants of its days.
+//! Constraints that a family has for its events.
 
 use jiff::civil;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A rule, for one member or for the family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct Constraint {
     /// Its id.
     pub id: String,
     /// What it is called, in words that a family understands.
@@ -16,9 +16,9 @@ pub struct Rule {
     #[serde(default)]
     pub member: Option<String>,
     /// What it says.
-    pub kind: RuleKind,
+    pub kind: ConstraintKind,
     /// Whether it may be broken.
-    pub strength: Strength,
+    pub strength: ConstraintStrength,
     /// Whether it counts at present.
     #[serde(default = "yes")]
     pub is_active: bool,
@@ -31,7 +31,7 @@ fn yes() -> bool {
 /// Whether a rule may be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Strength {
+pub enum ConstraintStrength {
     /// It may not.
     Hard,
     /// It may; 1 to 10 says how bad that is.
@@ -41,7 +41,7 @@ pub enum Strength {
 /// What a rule says. Days are 1 for Monday to 7 for Sunday; none are all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum RuleKind {
+pub enum ConstraintKind {
     /// Nothing starts before this time.
     NoEventsBefore {
         /// The time on the wall.

@@ -1,10 +1,10 @@
-//! Changes to a series: this one, this and the following, all.
+//! Edits of a series: this instance, this and the following, or all.
 //!
-//! One instance becomes an exception of its own; "this and following" ends the series before it and starts another one
-//! there; "all" changes the series itself. Instances that are not meant stay exactly as they were, and so do exceptions
-//! as long as there is an instance that they stand for.
+//! "This" creates an override; "this and following" ends the series before the instance and starts another series
+//! there; "all" changes the series itself. Unselected instances stay exactly as they were. Overrides stay as long
+//! as the instance that they replace exists.
 //!
-//! Pure: says what is to be changed, in an order in which a series is there before its exceptions and gone after them.
+//! Pure: returns the changes in an order in which a series is inserted before its overrides and removed after them.
 
 mod parts;
 mod retime;
@@ -15,58 +15,58 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
-use super::board::{Board, Change};
-use super::event::{Event, ExceptionOf};
-use super::recurrence::Timetable;
-use super::span::Span;
+use super::board::{CalendarChange, CalendarSnapshot};
+use super::event::{Event, RecurrenceOverride};
+use super::recurrence::RecurrenceExpander;
+use super::span::TimeRange;
 
-pub(crate) use self::retime::{Retiming, retime, ruled};
+pub(crate) use self::retime::{Reschedule, reschedule, scheduled_range};
 
-/// Which instances of a series are meant. Starts are those on the wall of the series' zone; for an instance that was
-/// moved, give the id of its exception.
+/// Selection of instances of a series. Starts are local times in the time zone of the series. For an instance that
+/// was moved, use the id of its override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Which {
-    /// The one that starts then.
+pub enum SeriesSelection {
+    /// The instance with this start.
     This(DateTime),
-    /// That one and all after it.
+    /// The instance with this start and all later ones.
     Following(DateTime),
-    /// All.
+    /// All instances.
     All,
 }
 
-/// Changes an event, or the instances that are meant of its series.
+/// Edits an event, or the selected instances of its series.
 ///
-/// The function gets the event at the first of those instances. When it moves that one, the others move as far on the
-/// wall, together with what was left out, added or changed among them. Where the event stands for an instance and others
-/// are meant as well, the function gets it too, after them: who asks by the one that was moved means that one. Nothing is
-/// to do where it changes nothing.
+/// `change` gets the event as it is at the first selected instance. If `change` moves that instance, the others are
+/// shifted by the same local duration, and so are EXDATE, RDATE and overrides. If `event_id` is an override and
+/// other instances are selected too, `change` is also called for the override, after the others, because the user
+/// selected that instance. If nothing changes, the result is empty.
 ///
 /// # Errors
-/// When there is no such event or instance, when the function changes what the event is known by, or when the rule does
-/// not fall where it moved the event.
+/// Returns an error if the event or instance does not exist, if `change` modifies the identity of the event, or if
+/// the recurrence rule does not match the new start.
 pub fn edit(
-    board: &Board,
+    board: &CalendarSnapshot,
     event_id: &str,
-    which: Which,
+    which: SeriesSelection,
     now: Time,
     mut change: impl FnMut(&mut Event),
-) -> Result<Vec<Change>> {
-    let (before, aim) = aim(board, event_id, which, now)?;
+) -> Result<Vec<CalendarChange>> {
+    let (before, aim) = resolve_target(board, event_id, which, now)?;
     let after = edited(&before, &mut change)?;
     match aim {
-        Aim::One if after == before => Ok(Vec::new()),
-        Aim::One => {
+        EditTarget::One if after == before => Ok(Vec::new()),
+        EditTarget::One => {
             let mut after = Event { updated_at: now, ..after };
-            parts::fit(&before, &mut after, SignedDuration::ZERO)?;
+            parts::adjust_rule(&before, &mut after, SignedDuration::ZERO)?;
             Ok(vec![put(after)])
         }
-        Aim::Series(rest) => {
+        EditTarget::Series(rest) => {
             let follow = |event: &mut Event| {
                 change(event);
-                // How it repeats is the matter of all.
+                // The recurrence is an attribute of the whole series.
                 event.recurrence = None;
             };
             let asked = rest.asked.as_ref().map(|asked| edited(asked, follow)).transpose()?;
@@ -78,38 +78,45 @@ pub fn edit(
     }
 }
 
-/// An event after a change.
+/// Applies a change to a copy of an event and checks that its identity stays the same.
 fn edited(before: &Event, change: impl FnOnce(&mut Event)) -> Result<Event> {
     let mut after = before.clone();
     change(&mut after);
-    let identity = |event: &Event| (event.id.clone(), event.uid.clone(), event.exception_of.clone());
+    let identity = |event: &Event| (event.id.clone(), event.uid.clone(), event.recurrence_override.clone());
     if identity(&after) != identity(before) {
         return Err(refused("an edit leaves `id`, `uid` and `exception_of` as they are"));
     }
-    if after.recurrence.is_some() && after.exception_of.is_some() {
+    if after.recurrence.is_some() && after.recurrence_override.is_some() {
         return Err(refused(format!("one instance of `{}` cannot repeat by itself", before.title)));
     }
     Ok(after)
 }
 
-/// Cancels an event, or the instances that are meant of its series.
+/// Cancels an event, or the selected instances of its series.
 ///
 /// # Errors
-/// When there is no such event or instance.
-pub fn cancel(board: &Board, event_id: &str, which: Which, now: Time) -> Result<Vec<Change>> {
+/// Returns an error if the event or instance does not exist.
+pub fn cancel(
+    board: &CalendarSnapshot,
+    event_id: &str,
+    which: SeriesSelection,
+    now: Time,
+) -> Result<Vec<CalendarChange>> {
     let event = find(board, event_id)?;
-    let Some(series) = Series::of(board, &event, now)? else { return Ok(vec![Change::RemoveEvent(event.id.clone())]) };
+    let Some(series) = SeriesView::of(board, &event, now)? else {
+        return Ok(vec![CalendarChange::RemoveEvent(event.id.clone())]);
+    };
     match which.at(&event) {
-        Which::This(start) => series.without(series.start(start)?),
-        Which::Following(start) => series.only_before(series.start(start)?),
-        Which::All => Ok(series.gone()),
+        SeriesSelection::This(start) => series.without_instance(series.start(start)?),
+        SeriesSelection::Following(start) => series.truncated_before(series.start(start)?),
+        SeriesSelection::All => Ok(series.remove_all()),
     }
 }
 
-impl Which {
-    /// An exception knows itself which instance it stands for.
+impl SeriesSelection {
+    /// Replaces the start by that of the override, if the event is one.
     fn at(self, event: &Event) -> Self {
-        match (self, &event.exception_of) {
+        match (self, &event.recurrence_override) {
             (Self::This(_), Some(of)) => Self::This(of.start),
             (Self::Following(_), Some(of)) => Self::Following(of.start),
             (which, _) => which,
@@ -117,176 +124,186 @@ impl Which {
     }
 }
 
-/// What is done with an edited event.
-enum Aim<'a> {
-    /// It stands alone.
+/// Target of an edit.
+enum EditTarget<'a> {
+    /// A single event or one instance.
     One,
-    /// It is a series, or the rest of one.
-    Series(Box<Rest<'a>>),
+    /// A whole series or the rest of one.
+    Series(Box<SeriesTail<'a>>),
 }
 
-/// The event that an edit is about, as it is now, and what is done with it then.
-fn aim<'a>(board: &'a Board, event_id: &str, which: Which, now: Time) -> Result<(Event, Aim<'a>)> {
+/// Returns the event to edit and the target of the edit.
+fn resolve_target<'a>(
+    board: &'a CalendarSnapshot,
+    event_id: &str,
+    which: SeriesSelection,
+    now: Time,
+) -> Result<(Event, EditTarget<'a>)> {
     let event = find(board, event_id)?;
-    let Some(series) = Series::of(board, &event, now)? else { return Ok((raised(&event), Aim::One)) };
-    let asked = Some(event.clone()).filter(|event| event.exception_of.is_some());
+    let Some(series) = SeriesView::of(board, &event, now)? else {
+        return Ok((with_next_sequence(&event), EditTarget::One));
+    };
+    let asked = Some(event.clone()).filter(|event| event.recurrence_override.is_some());
     match which.at(&event) {
-        Which::This(start) => Ok((series.instance(series.start(start)?, &event)?, Aim::One)),
-        Which::Following(start) => {
+        SeriesSelection::This(start) => Ok((series.instance(series.start(start)?, &event)?, EditTarget::One)),
+        SeriesSelection::Following(start) => {
             let start = series.start(start)?;
-            let event = series.rest(start)?;
+            let event = series.tail(start)?;
             let head = series.has_before(start)?.then(|| series.head(start)).transpose()?;
-            Ok((event, Aim::Series(Box::new(Rest { series, start: Some(start), head, asked }))))
+            Ok((event, EditTarget::Series(Box::new(SeriesTail { series, start: Some(start), head, asked }))))
         }
-        Which::All => {
-            let event = raised(&series.event);
-            Ok((event, Aim::Series(Box::new(Rest { series, start: None, head: None, asked }))))
+        SeriesSelection::All => {
+            let event = with_next_sequence(&series.event);
+            Ok((event, EditTarget::Series(Box::new(SeriesTail { series, start: None, head: None, asked }))))
         }
     }
 }
 
-fn find(board: &Board, event_id: &str) -> Result<Arc<Event>> {
+fn find(board: &CalendarSnapshot, event_id: &str) -> Result<Arc<Event>> {
     let missing = || refused(format!("there is no event `{event_id}`"));
     board.events.get(event_id).cloned().ok_or_else(missing)
 }
 
 fn refused(why: impl Into<String>) -> Error {
-    Error::new(Code::InputInvalid, why)
+    Error::new(ErrorCode::InputInvalid, why)
 }
 
-/// The event with its next number.
-fn raised(event: &Event) -> Event {
+/// Returns the event with SEQUENCE incremented.
+fn with_next_sequence(event: &Event) -> Event {
     Event { sequence: event.sequence + 1, ..event.clone() }
 }
 
-fn put(event: Event) -> Change {
-    Change::Event(Box::new(event))
+fn put(event: Event) -> CalendarChange {
+    CalendarChange::Event(Box::new(event))
 }
 
-/// A series on the board.
-struct Series<'a> {
-    board: &'a Board,
+/// A series in a snapshot.
+struct SeriesView<'a> {
+    board: &'a CalendarSnapshot,
     event: Arc<Event>,
-    table: Arc<Timetable>,
-    /// Each with the start that it stands for.
+    table: Arc<RecurrenceExpander>,
+    /// Overrides with the start of the instance they replace.
     exceptions: Vec<(Time, Arc<Event>)>,
     now: Time,
 }
 
-impl<'a> Series<'a> {
-    /// The series that an event is, or is an exception of.
-    fn of(board: &'a Board, event: &Arc<Event>, now: Time) -> Result<Option<Self>> {
-        let series = event.exception_of.as_ref().and_then(|of| board.events.get(&of.series)).unwrap_or(event).clone();
+impl<'a> SeriesView<'a> {
+    /// Returns the series of an event: the event itself, or the series that the event overrides.
+    fn of(board: &'a CalendarSnapshot, event: &Arc<Event>, now: Time) -> Result<Option<Self>> {
+        let series =
+            event.recurrence_override.as_ref().and_then(|of| board.events.get(&of.series)).unwrap_or(event).clone();
         if series.recurrence.is_none() {
             return Ok(None);
         }
-        let table = board.timetable(&series)?;
+        let table = board.expander(&series)?;
         let mut exceptions = Vec::new();
-        for exception in board.exceptions_of(&series.id) {
-            if let Some(of) = &exception.exception_of {
+        for exception in board.overrides_of(&series.id) {
+            if let Some(of) = &exception.recurrence_override {
                 exceptions.push((table.instant(of.start)?, exception.clone()));
             }
         }
         Ok(Some(Self { board, event: series, table, exceptions, now }))
     }
 
-    /// When the instance is that has this start.
+    /// Returns the instant of an instance, given its local start.
     fn start(&self, wall: DateTime) -> Result<Time> {
         let start = self.table.instant(wall)?;
         if self.table.has(start)? {
             return Ok(start);
         }
-        Err(refused(format!("`{}` does not start at {wall}", self.event.title)).help("name the start of an instance"))
+        Err(refused(format!("`{}` does not start at {wall}", self.event.title))
+            .with_help("name the start of an instance"))
     }
 
-    /// Whether anything of it is before.
+    /// True if an instance starts before this instant.
     fn has_before(&self, start: Time) -> Result<bool> {
         Ok(!self.table.starts(self.table.earliest(), start)?.is_empty())
     }
 
-    /// The exception that stands for an instance, new or as it is.
+    /// Returns the override for an instance: the existing one, or a new one.
     fn instance(&self, start: Time, asked: &Arc<Event>) -> Result<Event> {
         let standing = self.exceptions.iter().filter(|(one, _)| *one == start).map(|(_, exception)| exception);
         if let Some(exception) = standing.max_by_key(|one| one.id == asked.id) {
-            return Ok(raised(exception));
+            return Ok(with_next_sequence(exception));
         }
-        let wall = self.table.wall(start);
+        let wall = self.table.local_start(start);
         Ok(Event {
             id: self.free_id(&format!("{}_{}", self.event.id, written(wall))),
             span: self.span_at(start)?,
             recurrence: None,
-            exception_of: Some(ExceptionOf { series: self.event.id.clone(), start: wall }),
+            recurrence_override: Some(RecurrenceOverride { series: self.event.id.clone(), start: wall }),
             created_at: self.now,
-            ..raised(&self.event)
+            ..with_next_sequence(&self.event)
         })
     }
 
-    /// Such an id as nothing else on the board has.
+    /// Returns an id that no other event has.
     fn free_id(&self, wanted: &str) -> String {
         let numbered = (2..).map(|number| format!("{wanted}_{number}"));
         let mut ids = std::iter::once(wanted.to_owned()).chain(numbered);
         ids.find(|id| !self.board.events.contains_key(id)).unwrap_or_else(|| wanted.to_owned())
     }
 
-    fn span_at(&self, start: Time) -> Result<Span> {
+    fn span_at(&self, start: Time) -> Result<TimeRange> {
         let empty = || refused(format!("`{}` ends before it starts", self.event.title));
         self.table.span_at(start)?.ok_or_else(empty)
     }
 
-    /// The series without one instance.
-    fn without(&self, start: Time) -> Result<Vec<Change>> {
-        let mut event = raised(&self.event);
+    /// Removes one instance from the series.
+    fn without_instance(&self, start: Time) -> Result<Vec<CalendarChange>> {
+        let mut event = with_next_sequence(&self.event);
         event.updated_at = self.now;
         if let Some(recurrence) = &mut event.recurrence {
-            recurrence.left_out.push(self.table.wall(start));
-            recurrence.left_out.sort_unstable();
+            recurrence.exdates.push(self.table.local_start(start));
+            recurrence.exdates.sort_unstable();
         }
-        if Timetable::read(&event)?.is_empty()? {
-            return Ok(self.gone());
+        if RecurrenceExpander::read(&event)?.is_empty()? {
+            return Ok(self.remove_all());
         }
         let mut changes = self.remove_exceptions(|one| one == start);
         changes.push(put(event));
         Ok(changes)
     }
 
-    /// The series without an instance and all after it.
-    fn only_before(&self, start: Time) -> Result<Vec<Change>> {
+    /// Removes an instance and all later ones.
+    fn truncated_before(&self, start: Time) -> Result<Vec<CalendarChange>> {
         if !self.has_before(start)? {
-            return Ok(self.gone());
+            return Ok(self.remove_all());
         }
         let mut changes = self.remove_exceptions(|one| one >= start);
         changes.push(put(self.head(start)?));
         Ok(changes)
     }
 
-    fn gone(&self) -> Vec<Change> {
+    fn remove_all(&self) -> Vec<CalendarChange> {
         let mut changes = self.remove_exceptions(|_| true);
-        changes.push(Change::RemoveEvent(self.event.id.clone()));
+        changes.push(CalendarChange::RemoveEvent(self.event.id.clone()));
         changes
     }
 
-    fn remove_exceptions(&self, is_meant: impl Fn(Time) -> bool) -> Vec<Change> {
+    fn remove_exceptions(&self, is_meant: impl Fn(Time) -> bool) -> Vec<CalendarChange> {
         let meant = self.exceptions.iter().filter(|(start, _)| is_meant(*start));
-        meant.map(|(_, exception)| Change::RemoveEvent(exception.id.clone())).collect()
+        meant.map(|(_, exception)| CalendarChange::RemoveEvent(exception.id.clone())).collect()
     }
 }
 
-/// The part of a series that is edited, and what stays before it.
-struct Rest<'a> {
-    series: Series<'a>,
-    /// Its first instance; none when it is the whole series.
+/// The part of a series that is edited, and the part before it.
+struct SeriesTail<'a> {
+    series: SeriesView<'a>,
+    /// Start of the first edited instance; `None` if the whole series is edited.
     start: Option<Time>,
     head: Option<Event>,
-    /// The one that was moved and is asked by.
+    /// The override by which the user selected the series.
     asked: Option<Arc<Event>>,
 }
 
-impl Rest<'_> {
-    /// What is to be changed so that this part becomes the edited event, and the one that is asked by what it is edited to.
-    fn changed(self, before: &Event, mut after: Event, asked: Option<Event>) -> Result<Vec<Change>> {
+impl SeriesTail<'_> {
+    /// Returns the changes that replace this part by the edited event, and the selecting override by its edited
+    /// version.
+    fn changed(self, before: &Event, mut after: Event, asked: Option<Event>) -> Result<Vec<CalendarChange>> {
         let shift = self.shift(before, &after)?;
-        parts::fit(before, &mut after, shift)?;
-        let table = Timetable::read(&after)?;
+        parts::adjust_rule(before, &mut after, shift)?;
+        let table = RecurrenceExpander::read(&after)?;
         let mut changes: Vec<_> = self.head.map(put).into_iter().collect();
         let (mut kept, mut gone) = (Vec::new(), Vec::new());
         for (start, exception) in &self.series.exceptions {
@@ -295,12 +312,12 @@ impl Rest<'_> {
             }
             let asked = asked.as_ref().filter(|asked| asked.id == exception.id);
             match moved(asked.unwrap_or(exception), &after, &table, shift)? {
-                None => gone.push(Change::RemoveEvent(exception.id.clone())),
+                None => gone.push(CalendarChange::RemoveEvent(exception.id.clone())),
                 Some(moved) if asked.is_some() && is_plain(&moved, &after, &table)? => {
-                    gone.push(Change::RemoveEvent(exception.id.clone()));
+                    gone.push(CalendarChange::RemoveEvent(exception.id.clone()));
                 }
                 Some(moved) if moved == **exception => {}
-                Some(moved) => kept.push(put(Event { updated_at: self.series.now, ..raised(&moved) })),
+                Some(moved) => kept.push(put(Event { updated_at: self.series.now, ..with_next_sequence(&moved) })),
             }
         }
         changes.push(put(after));
@@ -309,48 +326,53 @@ impl Rest<'_> {
         Ok(changes)
     }
 
-    /// The same where only the one that is asked by becomes different: the others are so already.
-    fn alone(&self, asked: Event) -> Result<Vec<Change>> {
+    /// Returns the changes if only the selecting override differs, because the series already matches the edit.
+    fn alone(&self, asked: Event) -> Result<Vec<CalendarChange>> {
         if self.asked.as_deref() == Some(&asked) {
             return Ok(Vec::new());
         }
         if is_plain(&asked, &self.series.event, &self.series.table)? {
-            return Ok(vec![Change::RemoveEvent(asked.id)]);
+            return Ok(vec![CalendarChange::RemoveEvent(asked.id)]);
         }
-        Ok(vec![put(Event { updated_at: self.series.now, ..raised(&asked) })])
+        Ok(vec![put(Event { updated_at: self.series.now, ..with_next_sequence(&asked) })])
     }
 
-    /// How far an edit moved the instances on the wall.
+    /// Returns the local duration by which an edit moved the instances.
     fn shift(&self, before: &Event, after: &Event) -> Result<SignedDuration> {
         if before.span.start == after.span.start && before.zone == after.zone && before.is_all_day == after.is_all_day {
             return Ok(SignedDuration::ZERO);
         }
-        // The rule counts from what it has on the wall, even where clocks skip that.
-        let from = self.series.table.rule_wall(before.span.start)?;
-        Ok(Timetable::read(after)?.first().duration_since(from))
+        // The rule counts from its own local time, even if a clock change skips that time.
+        let from = self.series.table.rule_local_time(before.span.start)?;
+        Ok(RecurrenceExpander::read(after)?.first().duration_since(from))
     }
 }
 
-/// An exception for the same instance of what its series has become; none when there is no such instance any more.
-fn moved(exception: &Event, series: &Event, table: &Timetable, shift: SignedDuration) -> Result<Option<Event>> {
-    let Some(of) = &exception.exception_of else { return Ok(None) };
+/// Moves an override to the edited series. Returns `None` if the instance no longer exists.
+fn moved(
+    exception: &Event,
+    series: &Event,
+    table: &RecurrenceExpander,
+    shift: SignedDuration,
+) -> Result<Option<Event>> {
+    let Some(of) = &exception.recurrence_override else { return Ok(None) };
     let start = of.start.saturating_add(shift);
     let stands = series.recurrence.is_some() && table.has(table.instant(start)?)?;
     Ok(stands.then(|| Event {
         uid: series.uid.clone(),
-        exception_of: Some(ExceptionOf { series: series.id.clone(), start }),
+        recurrence_override: Some(RecurrenceOverride { series: series.id.clone(), start }),
         ..exception.clone()
     }))
 }
 
-/// Whether an exception is no longer one: just as its series has it.
-fn is_plain(exception: &Event, series: &Event, table: &Timetable) -> Result<bool> {
-    let Some(of) = &exception.exception_of else { return Ok(false) };
+/// True if an override no longer differs from its series.
+fn is_plain(exception: &Event, series: &Event, table: &RecurrenceExpander) -> Result<bool> {
+    let Some(of) = &exception.recurrence_override else { return Ok(false) };
     let as_ruled = Event {
         id: series.id.clone(),
         span: series.span,
         recurrence: series.recurrence.clone(),
-        exception_of: None,
+        recurrence_override: None,
         sequence: series.sequence,
         created_at: series.created_at,
         updated_at: series.updated_at,
@@ -359,15 +381,15 @@ fn is_plain(exception: &Event, series: &Event, table: &Timetable) -> Result<bool
     Ok(as_ruled == *series && table.span_at(table.instant(of.start)?)? == Some(exception.span))
 }
 
-/// Whether a series has an instance with this start.
+/// True if a series has an instance with this start.
 ///
 /// # Errors
-/// When its rule or its zone cannot be read.
+/// Returns an error if the recurrence rule or the time zone is invalid.
 pub(crate) fn has(series: &Event, start: Time) -> Result<bool> {
-    Ok(series.recurrence.is_some() && Timetable::read(series)?.has(start)?)
+    Ok(series.recurrence.is_some() && RecurrenceExpander::read(series)?.has(start)?)
 }
 
-/// A start as part of an id.
+/// Formats a local start as part of an id.
 fn written(wall: DateTime) -> String {
     wall.strftime("%Y%m%dT%H%M%S").to_string()
 }

@@ -1,35 +1,35 @@
-//! Who changed what, and taking the last change back.
+//! Audit log of the calendar, and undo of the last change.
 
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use superstep_server::{Asks, Body, Problem};
+use superstep_server::{Problem, ValidatedJson, ValidatedQuery};
 use utoipa::{IntoParams, ToSchema};
 
-use super::asker::Asker;
-use super::instances::named;
-use super::refusal::in_the_way;
-use super::things::refused;
+use super::errors::conflict_response;
+use super::events::named;
+use super::family_objects::reference_conflict;
+use super::requester::Requester;
 use crate::agents::words;
-use crate::app::Office;
-use crate::audit::{Entry, Image, Kind};
-use crate::calendar::{Calendar, Change, Event, Visibility};
+use crate::app::AppState;
+use crate::calendar::{Calendar, CalendarChange, Event, Visibility};
 use crate::models::EventStatus;
-use crate::store::Undone;
+use crate::store::UndoOutcome;
+use crate::store::audit::{AuditEntry, RecordChange, RecordKind};
 
 /// Who takes something back.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Undoing {
+pub(super) struct UndoRequest {
     /// The id of a member.
     user_id: String,
 }
 
 /// Takes back what a member changed last, within ten minutes.
 #[utoipa::path(
-    post, path = "/api/scheduler/undo", tag = "scheduler", request_body = Undoing,
+    post, path = "/api/scheduler/undo", tag = "scheduler", request_body = UndoRequest,
     responses(
         (status = OK), (status = FORBIDDEN),
         (
@@ -38,27 +38,29 @@ pub(super) struct Undoing {
         ),
     )
 )]
-pub(super) async fn undo(
-    Extension(office): Extension<Office>,
-    Body(undoing): Body<Undoing>,
+pub(super) async fn undo_last_change(
+    Extension(office): Extension<AppState>,
+    ValidatedJson(undoing): ValidatedJson<UndoRequest>,
 ) -> Result<Response, Problem> {
-    let asker = Asker::new(&office, &undoing.user_id).await?;
+    let asker = Requester::new(&office, &undoing.user_id).await?;
     let undone = office.calendars().undo(office.family(), &undoing.user_id, asker.now).await;
-    match undone.map_err(refused)? {
-        Undone::Done(done) => {
+    match undone.map_err(reference_conflict)? {
+        UndoOutcome::Done(done) => {
             let ids: Vec<&str> = done.changes.iter().filter_map(event_id).collect();
             Ok(Json(json!({ "undone": sentence(&done.changes, &asker), "events": ids })).into_response())
         }
-        Undone::Nothing => {
+        UndoOutcome::NothingToUndo => {
             let problem = Problem::conflict("there is nothing to take back");
-            Err(problem.hint("only what you changed yourself in the last ten minutes can be"))
+            Err(problem.with_hint("only what you changed yourself in the last ten minutes can be"))
         }
-        Undone::Touched(ids) => {
+        UndoOutcome::ModifiedSince(ids) => {
             let names: Vec<&str> = ids.iter().map(|id| title(&asker, id)).collect();
-            let fact = format!("somebody has changed {} since", words::list(&names));
-            Err(Problem::conflict(fact).hint("change it by hand"))
+            let fact = format!("somebody has changed {} since", words::join_list(&names));
+            Err(Problem::conflict(fact).with_hint("change it by hand"))
         }
-        Undone::Blocked(conflicts) => Ok(in_the_way(&conflicts, "somebody else has this by now: choose another time")),
+        UndoOutcome::Blocked(conflicts) => {
+            Ok(conflict_response(&conflicts, "somebody else has this by now: choose another time"))
+        }
     }
 }
 
@@ -66,7 +68,7 @@ pub(super) async fn undo(
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Looking {
+pub(super) struct AuditParams {
     /// Who looks.
     user_id: String,
     /// At most this many; 50 unless said, 200 at most.
@@ -75,42 +77,42 @@ pub(super) struct Looking {
 
 /// What was changed last, the newest first.
 #[utoipa::path(
-    get, path = "/api/scheduler/audit", tag = "scheduler", params(Looking),
+    get, path = "/api/scheduler/audit", tag = "scheduler", params(AuditParams),
     responses((status = OK), (status = FORBIDDEN))
 )]
-pub(super) async fn audit(
-    Extension(office): Extension<Office>,
-    Asks(looking): Asks<Looking>,
+pub(super) async fn list_audit(
+    Extension(office): Extension<AppState>,
+    ValidatedQuery(looking): ValidatedQuery<AuditParams>,
 ) -> Result<Json<Value>, Problem> {
-    let asker = Asker::new(&office, &looking.user_id).await?;
+    let asker = Requester::new(&office, &looking.user_id).await?;
     let limit = looking.limit.unwrap_or(50).clamp(1, 200);
     let entries = office.calendars().audit(office.family(), limit).await?;
     let entries: Vec<Value> = entries.iter().map(|entry| line(entry, &asker)).collect();
     Ok(Json(json!({ "entries": entries })))
 }
 
-fn line(entry: &Entry, asker: &Asker) -> Value {
+fn line(entry: &AuditEntry, asker: &Requester) -> Value {
     let mut things: Vec<String> = Vec::new();
     for thing in entry.images.iter().filter_map(|image| thing(image, asker)) {
         if !things.contains(&thing) {
             things.push(thing);
         }
     }
-    let what = if things.is_empty() { String::new() } else { format!(" {}", words::list(&things)) };
+    let what = if things.is_empty() { String::new() } else { format!(" {}", words::join_list(&things)) };
     let text = format!("{}: {}{what}", named(&asker.board, &entry.who), entry.action.replace('_', " "));
-    json!({ "at": asker.written(entry.at), "who": entry.who, "action": entry.action, "text": text })
+    json!({ "at": asker.in_local_time(entry.at), "who": entry.who, "action": entry.action, "text": text })
 }
 
-/// What a thing is called for who looks; conflicts are found by nobody in particular.
-fn thing(image: &Image, asker: &Asker) -> Option<String> {
+/// Returns the name of a changed record as the requester may see it; `None` for conflicts, which have no author.
+fn thing(image: &RecordChange, asker: &Requester) -> Option<String> {
     let value = image.after.as_ref().or(image.before.as_ref())?;
     match image.kind {
-        Kind::Conflicts => None,
-        Kind::Event => {
+        RecordKind::Conflicts => None,
+        RecordKind::Event => {
             let event: Option<Event> = serde_json::from_value(value.clone()).ok();
             Some(match event {
-                Some(event) if !asker.sees(&event) => "something private".to_owned(),
-                // What somebody else only thinks of is nobody's business yet.
+                Some(event) if !asker.can_see_details(&event) => "something private".to_owned(),
+                // Proposals of other members are private until confirmed.
                 Some(event) if !image.is_on_calendar() && event.owner != asker.member.id => {
                     "something tentative".to_owned()
                 }
@@ -118,47 +120,49 @@ fn thing(image: &Image, asker: &Asker) -> Option<String> {
                 None => "something private".to_owned(),
             })
         }
-        Kind::Calendar if !is_seen_calendar(value, asker) => Some("something private".to_owned()),
-        Kind::Family | Kind::Member | Kind::Calendar | Kind::Resource | Kind::Rule => {
+        RecordKind::Calendar if !is_seen_calendar(value, asker) => Some("something private".to_owned()),
+        RecordKind::Family | RecordKind::Member | RecordKind::Calendar | RecordKind::Resource | RecordKind::Rule => {
             Some(value["name"].as_str().unwrap_or(&image.id).to_owned())
         }
     }
 }
 
-/// Whether the name of a calendar is for who looks: that of a private one is its owner's. One that cannot be read may be
-/// private.
-fn is_seen_calendar(value: &Value, asker: &Asker) -> bool {
+/// True if the requester may see the name of a calendar. The name of a private calendar is visible to its owner
+/// only. A calendar that cannot be deserialized counts as private.
+fn is_seen_calendar(value: &Value, asker: &Requester) -> bool {
     let calendar: Option<Calendar> = serde_json::from_value(value.clone()).ok();
     calendar.is_some_and(|calendar| {
         calendar.visibility == Visibility::Family || calendar.owner.as_ref() == Some(&asker.member.id)
     })
 }
 
-fn event_id(change: &Change) -> Option<&str> {
+fn event_id(change: &CalendarChange) -> Option<&str> {
     match change {
-        Change::Event(event) => Some(&event.id),
-        Change::RemoveEvent(id) => Some(id),
+        CalendarChange::Event(event) => Some(&event.id),
+        CalendarChange::RemoveEvent(id) => Some(id),
         _ => None,
     }
 }
 
-/// In a sentence; `asker` has the calendar as it was before.
-fn sentence(changes: &[Change], asker: &Asker) -> String {
+/// Describes an undo in a sentence; `asker` has the calendar before the undo.
+fn sentence(changes: &[CalendarChange], asker: &Requester) -> String {
     let said = changes.iter().find_map(|change| match change {
-        Change::Event(event) if event.status == EventStatus::Rejected => {
+        CalendarChange::Event(event) if event.status == EventStatus::Rejected => {
             Some(format!("{} is off the calendar again.", words::quoted(&event.title)))
         }
-        Change::Event(event) => Some(format!("{} is as it was.", words::quoted(&event.title))),
-        Change::RemoveEvent(id) => Some(format!("{} is off the calendar again.", words::quoted(title(asker, id)))),
+        CalendarChange::Event(event) => Some(format!("{} is as it was.", words::quoted(&event.title))),
+        CalendarChange::RemoveEvent(id) => {
+            Some(format!("{} is off the calendar again.", words::quoted(title(asker, id))))
+        }
         _ => None,
     });
     said.unwrap_or_else(|| "That is as it was.".to_owned())
 }
 
-/// What an event is called for who looks, or what has the id.
-fn title<'a>(asker: &'a Asker, id: &'a str) -> &'a str {
+/// Returns the title of an event as the requester may see it, or the name of the member or resource with the id.
+fn title<'a>(asker: &'a Requester, id: &'a str) -> &'a str {
     match asker.board.events.get(id) {
-        Some(event) if asker.sees(event) => &event.title,
+        Some(event) if asker.can_see_details(event) => &event.title,
         Some(_) => "something private",
         None => named(&asker.board, id),
     }

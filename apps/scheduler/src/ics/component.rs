@@ -1,53 +1,54 @@
-//! Cuts a file into its components before anything in them is read, so that a bad one does not spoil the next.
+//! Splits a file into components before their properties are parsed, so that an invalid component does not affect
+//! the next one.
 
-use super::lines::{Line, excerpt};
-use super::report::{Problem, Report};
+use super::lines::{ContentLine, excerpt};
+use super::report::{ImportProblem, ImportReport};
 
-/// How deep components may be in one another below an event.
+/// Maximum nesting depth of components in a top-level component.
 const DEEPEST: usize = 8;
 
-/// Components that are never part of another one but of the calendar.
+/// Components that are always top-level in the calendar.
 const WHOLE: [&str; 6] = ["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY", "VTIMEZONE", "VAVAILABILITY"];
 
-/// One component of the calendar.
+/// A top-level component of the calendar.
 #[derive(Debug)]
 pub(super) struct Component {
-    /// What it is: `VEVENT`.
+    /// Component name, such as `VEVENT`.
     pub(super) name: String,
-    /// The line on which it begins.
+    /// Number of the line on which the component begins.
     pub(super) line: usize,
-    /// Its own properties.
-    pub(super) own: Vec<Line>,
-    /// The components in it, each from BEGIN to END.
-    pub(super) nested: Vec<Line>,
-    /// Why it cannot be read.
-    pub(super) flaw: Option<Problem>,
+    /// Properties of the component itself.
+    pub(super) own: Vec<ContentLine>,
+    /// Lines of the nested components, from BEGIN to END.
+    pub(super) nested: Vec<ContentLine>,
+    /// Reason why the component cannot be read.
+    pub(super) flaw: Option<ImportProblem>,
 }
 
-/// The components of a file; nothing when it is no calendar file.
-pub(super) fn split(lines: Vec<Line>, report: &mut Report) -> Option<Vec<Component>> {
+/// Splits a file into components. Returns `None` if the file is not a calendar file.
+pub(super) fn split(lines: Vec<ContentLine>, report: &mut ImportReport) -> Option<Vec<Component>> {
     let mut splitter =
-        Splitter { report, done: Vec::new(), open: None, inside: Vec::new(), calendar: None, found: false };
+        ComponentSplitter { report, done: Vec::new(), open: None, inside: Vec::new(), calendar: None, found: false };
     for line in lines {
         splitter.take(line);
     }
     splitter.finish()
 }
 
-struct Splitter<'a> {
-    report: &'a mut Report,
+struct ComponentSplitter<'a> {
+    report: &'a mut ImportReport,
     done: Vec<Component>,
     open: Option<Component>,
-    /// Names of the components that are open inside the open one.
+    /// Names of the open components nested in the open top-level one.
     inside: Vec<String>,
-    /// The line on which the open calendar begins.
+    /// Line on which the open calendar begins.
     calendar: Option<usize>,
-    /// Whether there was a calendar or an event.
+    /// True if the file has a calendar or an event.
     found: bool,
 }
 
-impl Splitter<'_> {
-    fn take(&mut self, line: Line) {
+impl ComponentSplitter<'_> {
+    fn take(&mut self, line: ContentLine) {
         if let Some(name) = marker(&line.text, "BEGIN:") {
             return self.begin(name, line);
         }
@@ -57,16 +58,16 @@ impl Splitter<'_> {
         match &mut self.open {
             Some(open) if self.inside.is_empty() => open.own.push(line),
             Some(open) => open.nested.push(line),
-            // What a calendar says of itself is not about its events.
+            // Properties of the calendar itself are ignored.
             None if self.calendar.is_some() && line.text.contains(':') => {}
             None => {
                 let message = format!("`{}` belongs to nothing", excerpt(&line.text));
-                self.report.note(Problem::new(line.number, "VCALENDAR", message));
+                self.report.add_problem(ImportProblem::new(line.number, "VCALENDAR", message));
             }
         }
     }
 
-    fn begin(&mut self, name: String, line: Line) {
+    fn begin(&mut self, name: String, line: ContentLine) {
         self.found |= name == "VCALENDAR" || name == "VEVENT";
         if name == "VCALENDAR" {
             self.unfinished();
@@ -83,13 +84,13 @@ impl Splitter<'_> {
         };
         if self.inside.len() >= DEEPEST {
             let message = format!("is nested deeper than {DEEPEST}");
-            open.flaw.get_or_insert_with(|| Problem::new(line.number, &name, message));
+            open.flaw.get_or_insert_with(|| ImportProblem::new(line.number, &name, message));
         }
         self.inside.push(name);
         open.nested.push(line);
     }
 
-    fn end(&mut self, name: &str, line: Line) {
+    fn end(&mut self, name: &str, line: ContentLine) {
         let is_innermost = self.inside.last().is_some_and(|inner| inner == name);
         match &mut self.open {
             Some(open) if is_innermost => {
@@ -99,7 +100,7 @@ impl Splitter<'_> {
             Some(open) if open.name == name => {
                 if let Some(inner) = self.inside.last() {
                     let message = format!("has `{inner}` without its END");
-                    open.flaw.get_or_insert_with(|| Problem::new(line.number, name, message));
+                    open.flaw.get_or_insert_with(|| ImportProblem::new(line.number, name, message));
                 }
                 self.close();
             }
@@ -107,7 +108,7 @@ impl Splitter<'_> {
                 self.unfinished();
                 self.calendar = None;
             }
-            _ => self.report.note(Problem::new(line.number, name, "ends and was never begun")),
+            _ => self.report.add_problem(ImportProblem::new(line.number, name, "ends and was never begun")),
         }
     }
 
@@ -118,7 +119,7 @@ impl Splitter<'_> {
 
     fn unfinished(&mut self) {
         if let Some(open) = &mut self.open {
-            let problem = Problem::new(open.line, &open.name, format!("has no END:{}", open.name));
+            let problem = ImportProblem::new(open.line, &open.name, format!("has no END:{}", open.name));
             open.flaw.get_or_insert(problem);
         }
         self.close();
@@ -127,13 +128,13 @@ impl Splitter<'_> {
     fn finish(mut self) -> Option<Vec<Component>> {
         self.unfinished();
         if let Some(line) = self.calendar {
-            self.report.note(Problem::new(line, "VCALENDAR", "has no END:VCALENDAR"));
+            self.report.add_problem(ImportProblem::new(line, "VCALENDAR", "has no END:VCALENDAR"));
         }
         self.found.then_some(self.done)
     }
 }
 
-/// The name after `BEGIN:` or `END:`.
+/// Returns the component name after `BEGIN:` or `END:`.
 pub(super) fn marker(text: &str, mark: &str) -> Option<String> {
     let (head, name) = text.split_at_checked(mark.len())?;
     head.eq_ignore_ascii_case(mark).then(|| name.trim().to_ascii_uppercase())

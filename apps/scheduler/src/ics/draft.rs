@@ -1,11 +1,11 @@
-//! One VEVENT of a file as an event, before it is compared with what is on the board.
+//! Converts one VEVENT of a file to an event, before the import compares it with the snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use calcard::icalendar::{ICalendarParameterName as Parameter, ICalendarValue};
 use superstep::Result;
-use superstep::core::id::derive;
+use superstep::core::id::hash_id;
 use superstep::core::time::Time;
 
 use super::component::Component;
@@ -14,79 +14,84 @@ use super::lines::excerpt;
 use super::people::{Attendee, attendee, is_of_things, resource};
 use super::property::Property;
 use super::recurrence;
-use super::report::{Entry, Problem, Report};
-use super::when::{LAST_YEAR, Moment, moment, stamp};
+use super::report::{ImportProblem, ImportReport, ReportEntry};
+use super::when::{IcsDateTime, LAST_YEAR, parse_datetime, stamp};
 use super::write;
-use super::zones::Zones;
-use crate::calendar::{Board, Event, Flexibility, Participant, Priority, Span};
+use super::zones::TimezoneLookup;
+use crate::calendar::{CalendarSnapshot, Event, Flexibility, Participant, Priority, TimeRange};
 use crate::models::EventStatus;
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-/// What a file is read with.
-pub(super) struct Source<'a> {
-    pub(super) board: &'a Board,
-    /// The events of the board by their names in calendar files.
+/// Context of an import.
+pub(super) struct ImportContext<'a> {
+    pub(super) board: &'a CalendarSnapshot,
+    /// Events of the snapshot by UID.
     pub(super) known: BTreeMap<&'a str, Vec<&'a Arc<Event>>>,
-    pub(super) zones: Zones,
-    /// Where the family is.
-    pub(super) family: Zone,
+    pub(super) zones: TimezoneLookup,
+    /// Time zone of the family.
+    pub(super) family: NamedTimeZone,
     pub(super) now: Time,
-    /// The calendar for what is new.
+    /// Calendar for new events.
     pub(super) calendar: &'a str,
-    /// Whose it is.
+    /// Owner of new events.
     pub(super) owner: &'a str,
 }
 
-impl Source<'_> {
-    /// Where days and times without a zone are: where the event is if it is known, else with the family.
-    fn home(&self, uid: &str) -> Result<Zone> {
+impl ImportContext<'_> {
+    /// Returns the time zone for dates and for times without a time zone: that of the known all-day event with this
+    /// UID, else that of the family.
+    fn default_time_zone(&self, uid: &str) -> Result<NamedTimeZone> {
         let known = self.known.get(uid).and_then(|events| events.iter().find(|event| event.is_all_day));
-        known.map_or_else(|| Ok(self.family.clone()), |event| Zone::named(&event.zone))
+        known.map_or_else(|| Ok(self.family.clone()), |event| NamedTimeZone::from_iana_name(&event.zone))
     }
 }
 
-/// One VEVENT, read.
+/// A parsed VEVENT.
 #[derive(Debug)]
-pub(super) struct Draft {
-    /// What it says; its id, calendar and owner are as for something new.
+pub(super) struct ParsedEvent {
+    /// The event as in the file. Id, calendar and owner are those of a new event.
     pub(super) event: Event,
     pub(super) line: usize,
-    /// RECURRENCE-ID: which instance of a series it is.
-    pub(super) instance: Option<Moment>,
+    /// RECURRENCE-ID: the instance of a series.
+    pub(super) instance: Option<IcsDateTime>,
     pub(super) is_cancelled: bool,
-    /// When it was last changed, if it says.
+    /// Time of the last change, if the file has it.
     pub(super) changed_at: Option<Time>,
-    /// What the file says that is otherwise taken from the known event.
-    pub(super) says: Says,
+    /// Fields that are present in the file. Missing ones are taken from the known event.
+    pub(super) says: ExplicitFields,
 }
 
-/// What a file need not say.
+/// Presence of optional fields in a VEVENT.
 #[derive(Debug)]
-pub(super) struct Says {
+pub(super) struct ExplicitFields {
     pub(super) creation: bool,
     pub(super) people: bool,
     pub(super) things: bool,
     pub(super) flexibility: bool,
 }
 
-impl Draft {
-    pub(super) fn entry(&self) -> Entry {
-        Entry { line: self.line, uid: self.event.uid.clone(), title: self.event.title.clone() }
+impl ParsedEvent {
+    pub(super) fn entry(&self) -> ReportEntry {
+        ReportEntry { line: self.line, uid: self.event.uid.clone(), title: self.event.title.clone() }
     }
 }
 
-/// Reads a VEVENT; what can be read without is noted and left out.
-pub(super) fn read(component: &Component, source: &Source<'_>, report: &mut Report) -> Result<Draft, Problem> {
+/// Parses a VEVENT. An invalid property that the event can do without is reported and left out.
+pub(super) fn read(
+    component: &Component,
+    source: &ImportContext<'_>,
+    report: &mut ImportReport,
+) -> Result<ParsedEvent, ImportProblem> {
     if let Some(flaw) = &component.flaw {
         return Err(flaw.clone());
     }
     let properties = properties(component, report);
     let find = |name: &str| properties.iter().find(|property| property.name == name);
     let uid = uid(component, &properties, report);
-    let missing = || Problem::new(component.line, "DTSTART", "is missing");
+    let missing = || ImportProblem::new(component.line, "DTSTART", "is missing");
     let starts = find("DTSTART").ok_or_else(missing)?;
-    let home = source.home(&uid).map_err(|error| starts.problem(error.message()))?;
-    let start = moment(starts, &source.zones, &home, report)?;
+    let home = source.default_time_zone(&uid).map_err(|error| starts.problem(error.message()))?;
+    let start = parse_datetime(starts, &source.zones, &home, report)?;
     let instance = match find("RECURRENCE-ID") {
         Some(property) => Some(instance(property, source, &start.zone, report)?),
         None => None,
@@ -95,7 +100,7 @@ pub(super) fn read(component: &Component, source: &Source<'_>, report: &mut Repo
     if instance.is_none() {
         event.recurrence = recurrence::read(&properties, &start, source, report)?;
     } else if let Some(rule) = find("RRULE") {
-        report.note(rule.problem("is left out: one instance of a series does not repeat"));
+        report.add_problem(rule.problem("is left out: one instance of a series does not repeat"));
     }
     recurrence::readable_rule(&event)
         .map_err(|error| find("RRULE").or(find("RDATE")).unwrap_or(starts).problem(error.message()))?;
@@ -107,19 +112,19 @@ pub(super) fn read(component: &Component, source: &Source<'_>, report: &mut Repo
     event.updated_at = changed_at.unwrap_or(source.now);
     let created_at = find("CREATED").and_then(stamp);
     event.created_at = created_at.or(changed_at).unwrap_or(source.now);
-    event.extra =
+    event.preserved_properties =
         extra(&properties, component, &event, source.board).map_err(|error| starts.problem(error.message()))?;
     let is_cancelled = find("STATUS").is_some_and(|status| status.value().eq_ignore_ascii_case("CANCELLED"));
-    let says = Says {
+    let says = ExplicitFields {
         creation: created_at.is_some(),
         people: properties.iter().any(|property| property.name == "ATTENDEE" && !is_of_things(property)),
         things: properties.iter().any(is_of_things),
         flexibility: find("X-SUPERSTEP-FLEXIBILITY").is_some(),
     };
-    Ok(Draft { event, line: component.line, instance, is_cancelled, changed_at, says })
+    Ok(ParsedEvent { event, line: component.line, instance, is_cancelled, changed_at, says })
 }
 
-/// Properties of which an event has one.
+/// Properties that an event may have only once.
 const ONCE: [&str; 14] = [
     "UID",
     "DTSTAMP",
@@ -137,17 +142,17 @@ const ONCE: [&str; 14] = [
     "LAST-MODIFIED",
 ];
 
-fn properties(component: &Component, report: &mut Report) -> Vec<Property> {
+fn properties(component: &Component, report: &mut ImportReport) -> Vec<Property> {
     let mut properties: Vec<Property> = Vec::new();
     for line in &component.own {
         let Some(property) = Property::read(line) else {
             let message = format!("`{}` is no property", excerpt(&line.text));
-            report.note(Problem::new(line.number, &component.name, message));
+            report.add_problem(ImportProblem::new(line.number, &component.name, message));
             continue;
         };
         let is_again = ONCE.contains(&property.name.as_str()) && properties.iter().any(|one| one.name == property.name);
         if is_again {
-            report.note(property.problem("is there twice; the first counts"));
+            report.add_problem(property.problem("is there twice; the first counts"));
         } else if ["SUMMARY", "DESCRIPTION", "LOCATION"].contains(&property.name.as_str()) {
             properties.push(property.tidied());
         } else {
@@ -157,37 +162,46 @@ fn properties(component: &Component, report: &mut Report) -> Vec<Property> {
     properties
 }
 
-fn uid(component: &Component, properties: &[Property], report: &mut Report) -> String {
+fn uid(component: &Component, properties: &[Property], report: &mut ImportReport) -> String {
     let given = properties.iter().find(|property| property.name == "UID").map(Property::text);
     given.map(|uid| uid.trim().to_owned()).filter(|uid| !uid.is_empty()).unwrap_or_else(|| {
-        report.note(Problem::new(component.line, "UID", "is missing; one was made from what the event says"));
-        // Without the time of the export, so that the next one of the same event makes the same name.
+        report.add_problem(ImportProblem::new(
+            component.line,
+            "UID",
+            "is missing; one was made from what the event says",
+        ));
+        // DTSTAMP is the time of the export. Without it, the next export of the same event gets the same UID.
         let says = properties.iter().filter(|property| property.name != "DTSTAMP");
         let parts: Vec<&[u8]> = says.map(|property| property.raw.as_bytes()).collect();
-        format!("{:032x}@superstep", derive(&parts))
+        format!("{:032x}@superstep", hash_id(&parts))
     })
 }
 
-fn instance(property: &Property, source: &Source<'_>, home: &Zone, report: &mut Report) -> Result<Moment, Problem> {
+fn instance(
+    property: &Property,
+    source: &ImportContext<'_>,
+    home: &NamedTimeZone,
+    report: &mut ImportReport,
+) -> Result<IcsDateTime, ImportProblem> {
     if property.parameter(&Parameter::Range).is_some() {
         return Err(property.problem("changes this instance and all that follow, which is read only as a series"));
     }
-    moment(property, &source.zones, home, report)
+    parse_datetime(property, &source.zones, home, report)
 }
 
-fn blank(uid: String, start: &Moment, source: &Source<'_>) -> Event {
+fn blank(uid: String, start: &IcsDateTime, source: &ImportContext<'_>) -> Event {
     Event {
-        id: format!("ev_{:032x}", derive(&[b"calendar file", uid.as_bytes()])),
+        id: format!("ev_{:032x}", hash_id(&[b"calendar file", uid.as_bytes()])),
         uid,
         calendar: source.calendar.to_owned(),
         title: String::new(),
-        span: Span { start: source.now, end: source.now },
+        span: TimeRange { start: source.now, end: source.now },
         zone: start.zone.name().to_owned(),
         is_all_day: start.is_day,
         participants: Vec::new(),
         resources: Vec::new(),
         recurrence: None,
-        exception_of: None,
+        recurrence_override: None,
         priority: Priority::default(),
         flexibility: Flexibility::default(),
         status: EventStatus::Confirmed,
@@ -195,25 +209,30 @@ fn blank(uid: String, start: &Moment, source: &Source<'_>) -> Event {
         sequence: 0,
         location: String::new(),
         notes: String::new(),
-        extra: Vec::new(),
+        preserved_properties: Vec::new(),
         created_at: source.now,
         updated_at: source.now,
     }
 }
 
-/// When an event is: by DTEND, by DURATION, or as short as can be.
-fn span(properties: &[Property], start: &Moment, source: &Source<'_>, report: &mut Report) -> Result<Span, Problem> {
+/// Returns the time range of an event from DTEND or DURATION. Default: the minimum duration.
+fn span(
+    properties: &[Property],
+    start: &IcsDateTime,
+    source: &ImportContext<'_>,
+    report: &mut ImportReport,
+) -> Result<TimeRange, ImportProblem> {
     let find = |name: &str| properties.iter().find(|property| property.name == name);
     let starts = find("DTSTART").or(properties.first());
     let problem = |message: &str| match find("DTEND").or(find("DURATION")).or(starts) {
         Some(property) => property.problem(message),
-        None => Problem::new(0, "VEVENT", message),
+        None => ImportProblem::new(0, "VEVENT", message),
     };
-    let instant = |moment: &Moment| moment.zone.instant(moment.wall).map_err(|error| problem(error.message()));
+    let instant = |moment: &IcsDateTime| moment.zone.to_instant(moment.wall).map_err(|error| problem(error.message()));
     let begin = instant(start)?;
     let end = match (find("DTEND"), find("DURATION")) {
         (Some(property), _) => {
-            let end = moment(property, &source.zones, &start.zone, report)?;
+            let end = parse_datetime(property, &source.zones, &start.zone, report)?;
             if end.is_day != start.is_day {
                 return Err(property.problem("is a day and DTSTART a time, or the other way round"));
             }
@@ -225,17 +244,17 @@ fn span(properties: &[Property], start: &Moment, source: &Source<'_>, report: &m
     if end < begin {
         return Err(problem("is before DTSTART"));
     }
-    if let Some(span) = Span::new(begin, end) {
+    if let Some(span) = TimeRange::new(begin, end) {
         return if span.is_too_long() { Err(problem("is more than a year after DTSTART")) } else { Ok(span) };
     }
-    // A board knows nothing without length.
+    // Events without duration cannot be stored.
     let shortest = if start.is_day { jiff::Span::new().days(1) } else { jiff::Span::new().minutes(1) };
-    let end = Moment { wall: start.wall.saturating_add(shortest), ..start.clone() };
-    Span::new(begin, instant(&end)?).ok_or_else(|| problem("is not after DTSTART"))
+    let end = IcsDateTime { wall: start.wall.saturating_add(shortest), ..start.clone() };
+    TimeRange::new(begin, instant(&end)?).ok_or_else(|| problem("is not after DTSTART"))
 }
 
-/// When something ends that starts then and lasts as long as a DURATION says: days by the wall, hours by the clock.
-pub(super) fn after(start: &Moment, duration: &Property) -> Result<Time, Problem> {
+/// Returns the end of an event from its start and DURATION: days in local time, hours in elapsed time.
+pub(super) fn after(start: &IcsDateTime, duration: &Property) -> Result<Time, ImportProblem> {
     let Some(ICalendarValue::Duration(length)) = duration.typed() else {
         return Err(duration.problem(format!("`{}` is no duration", excerpt(duration.value()))));
     };
@@ -247,15 +266,15 @@ pub(super) fn after(start: &Moment, duration: &Property) -> Result<Time, Problem
     let hours = i64::from(length.hours) * 3_600 + i64::from(length.minutes) * 60 + i64::from(length.seconds);
     let days = jiff::Span::new().try_days(days).map_err(|_| too_long())?;
     let wall = start.wall.checked_add(days).ok().filter(|wall| wall.year() <= LAST_YEAR).ok_or_else(too_long)?;
-    let day = start.zone.instant(wall).map_err(|error| duration.problem(error.message()))?;
+    let day = start.zone.to_instant(wall).map_err(|error| duration.problem(error.message()))?;
     let micros = hours.checked_mul(1_000_000).and_then(|hours| day.as_unix_micros().checked_add(hours));
     let end = micros.and_then(|micros| Time::from_unix_micros(micros).ok());
-    let end = end.filter(|end| start.zone.wall(*end).year() <= LAST_YEAR).ok_or_else(too_long)?;
-    start.zone.written(end).map_err(|error| duration.problem(error.message()))
+    let end = end.filter(|end| start.zone.to_local(*end).year() <= LAST_YEAR).ok_or_else(too_long)?;
+    start.zone.with_local_offset(end).map_err(|error| duration.problem(error.message()))
 }
 
-/// Puts what one property says into an event.
-fn set(event: &mut Event, property: &Property, board: &Board, report: &mut Report) {
+/// Applies one property to an event.
+fn set(event: &mut Event, property: &Property, board: &CalendarSnapshot, report: &mut ImportReport) {
     match property.name.as_str() {
         "SUMMARY" => event.title = property.text(),
         "DESCRIPTION" => event.notes = property.text(),
@@ -263,7 +282,7 @@ fn set(event: &mut Event, property: &Property, board: &Board, report: &mut Repor
         "ATTENDEE" => match attendee(property, board) {
             Attendee::Member(participant) => join(&mut event.participants, participant),
             Attendee::Resource(id) if !event.resources.contains(&id) => event.resources.push(id),
-            Attendee::Resource(_) | Attendee::Stranger => {}
+            Attendee::Resource(_) | Attendee::External => {}
         },
         "RESOURCES" => {
             for id in property.texts().iter().filter_map(|name| resource(name, board)) {
@@ -274,20 +293,20 @@ fn set(event: &mut Event, property: &Property, board: &Board, report: &mut Repor
         }
         "PRIORITY" => match priority(property) {
             Some(priority) => event.priority = priority,
-            None => report.note(property.problem("is no number from 0 to 9")),
+            None => report.add_problem(property.problem("is no number from 0 to 9")),
         },
         "SEQUENCE" => match property.value().parse() {
             Ok(sequence) => event.sequence = sequence,
-            Err(_) => report.note(property.problem("is no number from 0 on; read as 0")),
+            Err(_) => report.add_problem(property.problem("is no number from 0 on; read as 0")),
         },
         "X-SUPERSTEP-FLEXIBILITY" => match property.value() {
             "FIXED" => event.flexibility = Flexibility::Fixed,
             "PREFERRED" => event.flexibility = Flexibility::Preferred,
             "FLEXIBLE" => event.flexibility = Flexibility::Flexible,
-            _ => report.note(property.problem("is none of FIXED, PREFERRED and FLEXIBLE")),
+            _ => report.add_problem(property.problem("is none of FIXED, PREFERRED and FLEXIBLE")),
         },
         "CREATED" | "LAST-MODIFIED" | "DTSTAMP" if stamp(property).is_none() => {
-            report.note(property.problem(format!("`{}` is no time", excerpt(property.value()))));
+            report.add_problem(property.problem(format!("`{}` is no time", excerpt(property.value()))));
         }
         _ => {}
     }
@@ -300,7 +319,7 @@ fn join(participants: &mut Vec<Participant>, new: Participant) {
     }
 }
 
-/// How much an event matters by a number from 1, the most, to 9; 0 says nothing.
+/// Converts PRIORITY to an event priority: 1 is the highest, 9 the lowest, 0 means undefined.
 pub(super) fn priority(property: &Property) -> Option<Priority> {
     match property.value().parse::<u8>().ok()? {
         1 => Some(Priority::Critical),
@@ -311,14 +330,20 @@ pub(super) fn priority(property: &Property) -> Option<Priority> {
     }
 }
 
-/// What an event has to keep of its lines: all that is written as it was if it is kept, and not if it is not.
-fn extra(properties: &[Property], component: &Component, event: &Event, board: &Board) -> Result<Vec<String>> {
+/// Returns the lines that the event must preserve: those that the export writes unchanged only if they are
+/// preserved.
+fn extra(
+    properties: &[Property],
+    component: &Component,
+    event: &Event,
+    board: &CalendarSnapshot,
+) -> Result<Vec<String>> {
     let without: BTreeSet<String> = write::properties(event, board)?.into_iter().collect();
     let own = properties.iter().filter(|property| !KNOWN.contains(&property.name.as_str()));
     let own = own.map(|property| &property.raw).filter(|raw| !without.contains(*raw));
     let mut extra: Vec<String> = own.cloned().collect();
     let mut with: BTreeMap<String, usize> = BTreeMap::new();
-    for line in write::properties(&Event { extra: extra.clone(), ..event.clone() }, board)? {
+    for line in write::properties(&Event { preserved_properties: extra.clone(), ..event.clone() }, board)? {
         *with.entry(line).or_default() += 1;
     }
     extra.retain(|line| with.get_mut(line).and_then(|left| left.checked_sub(1).map(|rest| *left = rest)).is_some());

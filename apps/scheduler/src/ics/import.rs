@@ -1,45 +1,45 @@
-//! Reads a calendar file into changes of a board.
+//! Imports an iCalendar file as changes of a snapshot.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use superstep::core::time::Time;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
 use super::component::{Component, split};
-use super::draft::{self, Draft, Source};
+use super::draft::{self, ImportContext, ParsedEvent};
 use super::lines::unfold;
-use super::matching::Matching;
+use super::matching::ImportMerge;
 use super::property::Property;
-use super::report::{Entry, Report};
-use super::zones::Zones;
-use crate::calendar::{Board, Change};
-use crate::zone::Zone;
+use super::report::{ImportReport, ReportEntry};
+use super::zones::TimezoneLookup;
+use crate::calendar::{CalendarChange, CalendarSnapshot};
+use crate::zone::NamedTimeZone;
 
-/// The largest file that is read, in bytes.
+/// Maximum file size in bytes.
 pub const MOST_BYTES: usize = 10 * 1024 * 1024;
 
-/// The most events that are read of one file; each is compared with all others.
+/// Maximum number of events in a file, because each event is compared with all others.
 pub const MOST_EVENTS: usize = 5_000;
 
-/// What a file changes, and what became of each of its parts.
+/// Changes of an import, and a report about each part of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Imported {
-    /// In the order in which they must be made.
-    pub changes: Vec<Change>,
-    /// For the person who brought the file.
-    pub report: Report,
-    /// Which of the changes belong together, by UID, as they are in the file.
+pub struct ImportResult {
+    /// Changes in the order in which they must be applied.
+    pub changes: Vec<CalendarChange>,
+    /// Report for the user who imports the file.
+    pub report: ImportReport,
+    /// Ranges of `changes` by UID, in file order.
     parts: Vec<(String, Range<usize>)>,
 }
 
-impl Imported {
-    /// The changes of each UID, an event or a series with its instances, in the order of the file.
-    pub fn parts(&self) -> impl DoubleEndedIterator<Item = (&str, &[Change])> {
+impl ImportResult {
+    /// Returns the changes per UID in file order. The changes of a series include those of its overrides.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = (&str, &[CalendarChange])> {
         self.parts.iter().map(|(uid, range)| (uid.as_str(), &self.changes[range.clone()]))
     }
 
-    /// Leaves out all changes of some UIDs, each with why, and reports it.
+    /// Removes all changes of the rejected UIDs and adds the reasons to the report.
     #[must_use]
     pub fn without(mut self, refused: &BTreeMap<String, String>) -> Self {
         let (old, mut changes) = (std::mem::take(&mut self.changes), Vec::new());
@@ -51,82 +51,97 @@ impl Imported {
             *range = start..changes.len();
         }
         self.changes = changes;
-        self.report.refuse(refused);
+        self.report.move_to_skipped(refused);
         self
     }
 }
 
-/// Reads a calendar file. What is new goes into a calendar and belongs to `owner`; what is known by its UID stays where
-/// it is. Whether the owner may make these changes is for the caller to say.
+/// Imports a calendar file. New events go to `calendar` and belong to `owner`; events with a known UID stay in
+/// their calendar. The caller checks whether `owner` may make these changes.
 ///
-/// A part that cannot be read is reported and left out, the others are read. Times without a zone, and times in a zone
-/// that nobody knows, are read in the zone of the family; the latter is a problem of the report.
+/// An invalid part is reported and left out; the others are imported. Times without a time zone, and times in an
+/// unknown time zone, are read in the time zone of the family; an unknown time zone is also reported as a problem.
 ///
 /// # Errors
-/// When the file is too large, has too many events or is no calendar file at all, or the board has no such calendar or member.
-pub fn import(file: impl AsRef<[u8]>, board: &Board, now: Time, calendar: &str, owner: &str) -> Result<Imported> {
+/// Returns an error if the file is too large, has too many events or is not a calendar file, or if the calendar or
+/// member does not exist.
+pub fn import(
+    file: impl AsRef<[u8]>,
+    board: &CalendarSnapshot,
+    now: Time,
+    calendar: &str,
+    owner: &str,
+) -> Result<ImportResult> {
     if !board.calendars.contains_key(calendar) {
-        return Err(Error::new(Code::NotFound, format!("there is no calendar `{calendar}`")));
+        return Err(Error::new(ErrorCode::NotFound, format!("there is no calendar `{calendar}`")));
     }
     if !board.members.contains_key(owner) {
-        return Err(Error::new(Code::NotFound, format!("there is no member `{owner}`")));
+        return Err(Error::new(ErrorCode::NotFound, format!("there is no member `{owner}`")));
     }
-    let mut report = Report::default();
+    let mut report = ImportReport::default();
     let components = components(file.as_ref(), &mut report)?;
     let mut known: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for event in board.events.values() {
         known.entry(event.uid.as_str()).or_default().push(event);
     }
-    let zones = Zones::new(&components, board, now);
-    let family = Zone::named(&board.family.zone)?;
-    let source = Source { board, known, zones, family, now, calendar, owner };
+    let zones = TimezoneLookup::new(&components, board, now);
+    let family = NamedTimeZone::from_iana_name(&board.family.zone)?;
+    let source = ImportContext { board, known, zones, family, now, calendar, owner };
     let drafts = drafts(&components, &source, &mut report);
-    let mut matching = Matching { source, changes: Vec::new(), report };
+    let mut matching = ImportMerge { source, changes: Vec::new(), report };
     let mut parts = Vec::new();
     for (uid, drafts) in drafts {
-        let entries: Vec<Entry> = drafts.iter().map(Draft::entry).collect();
+        let entries: Vec<ReportEntry> = drafts.iter().map(ParsedEvent::entry).collect();
         let start = matching.changes.len();
-        if let Err(error) = matching.take(&uid, drafts) {
+        if let Err(error) = matching.merge_uid(&uid, drafts) {
             entries.into_iter().for_each(|entry| matching.report.skip(entry, error.message()));
         }
         parts.push((uid, start..matching.changes.len()));
     }
-    let Matching { changes, mut report, .. } = matching;
+    let ImportMerge { changes, mut report, .. } = matching;
     report.sort();
-    Ok(Imported { changes, report, parts })
+    Ok(ImportResult { changes, report, parts })
 }
 
-fn components(file: &[u8], report: &mut Report) -> Result<Vec<Component>> {
+fn components(file: &[u8], report: &mut ImportReport) -> Result<Vec<Component>> {
     if file.len() > MOST_BYTES {
         let message = format!("the file has {} bytes, and {MOST_BYTES} are the most that are read", file.len());
-        return Err(Error::new(Code::InputInvalid, message).help("export a shorter time, or one calendar at a time"));
+        return Err(
+            Error::new(ErrorCode::InputInvalid, message).with_help("export a shorter time, or one calendar at a time")
+        );
     }
     let no_calendar = || {
-        let error = Error::new(Code::InputInvalid, "the file has no BEGIN:VCALENDAR: it is no calendar file");
-        error.help("export it again as iCalendar, with the ending `.ics`")
+        let error = Error::new(ErrorCode::InputInvalid, "the file has no BEGIN:VCALENDAR: it is no calendar file");
+        error.with_help("export it again as iCalendar, with the ending `.ics`")
     };
     let components = split(unfold(file, report), report).ok_or_else(no_calendar)?;
     let events = components.iter().filter(|component| component.name == "VEVENT").count();
     if events > MOST_EVENTS {
         let message = format!("the file has {events} events, and {MOST_EVENTS} are the most that are read at once");
-        return Err(Error::new(Code::InputInvalid, message).help("export a shorter time, or one calendar at a time"));
+        return Err(
+            Error::new(ErrorCode::InputInvalid, message).with_help("export a shorter time, or one calendar at a time")
+        );
     }
     Ok(components)
 }
 
-/// The events of a file, by UID, in the order of the file; what is left out is reported.
-fn drafts(components: &[Component], source: &Source<'_>, report: &mut Report) -> Vec<(String, Vec<Draft>)> {
-    let mut drafts: BTreeMap<String, Vec<Draft>> = BTreeMap::new();
+/// Parses the events of a file, grouped by UID, in file order. Skipped components are reported.
+fn drafts(
+    components: &[Component],
+    source: &ImportContext<'_>,
+    report: &mut ImportReport,
+) -> Vec<(String, Vec<ParsedEvent>)> {
+    let mut drafts: BTreeMap<String, Vec<ParsedEvent>> = BTreeMap::new();
     for component in components {
         match component.name.as_str() {
             "VEVENT" => match draft::read(component, source, report) {
                 Ok(draft) => drafts.entry(draft.event.uid.clone()).or_default().push(draft),
                 Err(problem) => {
                     report.skip(entry(component), problem.to_string());
-                    report.note(problem);
+                    report.add_problem(problem);
                 }
             },
-            "VTIMEZONE" => component.flaw.iter().for_each(|flaw| report.note(flaw.clone())),
+            "VTIMEZONE" => component.flaw.iter().for_each(|flaw| report.add_problem(flaw.clone())),
             name => report.skip(entry(component), format!("{name} is no event")),
         }
     }
@@ -135,8 +150,12 @@ fn drafts(components: &[Component], source: &Source<'_>, report: &mut Report) ->
     drafts
 }
 
-fn entry(component: &Component) -> Entry {
+fn entry(component: &Component) -> ReportEntry {
     let properties: Vec<Property> = component.own.iter().filter_map(Property::read).collect();
     let text = |name: &str| properties.iter().find(|property| property.name == name).map(Property::text);
-    Entry { line: component.line, uid: text("UID").unwrap_or_default(), title: text("SUMMARY").unwrap_or_default() }
+    ReportEntry {
+        line: component.line,
+        uid: text("UID").unwrap_or_default(),
+        title: text("SUMMARY").unwrap_or_default(),
+    }
 }

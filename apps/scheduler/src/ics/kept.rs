@@ -1,13 +1,13 @@
-//! Lines of a calendar file that an event kept.
+//! Preserved lines of an imported event.
 //!
-//! Some mean nothing here and are written as they were. Others say more than the event knows, such as the language of a
-//! title: these are written as long as they still say the same as the event.
+//! Properties that the calendar does not use are exported unchanged. Properties that carry more than the event has,
+//! such as the language of a title, are exported as long as their value equals that of the event.
 
 use super::component::marker;
-use super::lines::Line;
+use super::lines::ContentLine;
 use super::property::Property;
 
-/// Properties of which an event knows all: they are never kept.
+/// Properties that an event represents completely. They are never preserved.
 pub(super) const KNOWN: [&str; 14] = [
     "BEGIN",
     "END",
@@ -25,26 +25,27 @@ pub(super) const KNOWN: [&str; 14] = [
     "X-SUPERSTEP-FLEXIBILITY",
 ];
 
-/// Properties that are written as they were kept only while they say the same as the event.
+/// Properties whose preserved line is exported only while its value equals that of the event.
 const COMPARED: [&str; 8] =
     ["DURATION", "SUMMARY", "DESCRIPTION", "LOCATION", "ATTENDEE", "RESOURCES", "PRIORITY", "STATUS"];
 
-/// What an event kept.
+/// The preserved lines of an event.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct PreservedProperties {
     own: Vec<Property>,
     nested: Vec<String>,
 }
 
-impl Kept {
-    /// Sorts the lines; a component without its end is left out, for it would swallow what follows.
-    pub(super) fn of(extra: &[String]) -> Self {
+impl PreservedProperties {
+    /// Separates properties and nested components. A component without END is left out, because it would swallow
+    /// the following lines.
+    pub(super) fn from_lines(extra: &[String]) -> Self {
         let (mut kept, mut open, mut names) = (Self::default(), Vec::new(), Vec::new());
         for text in extra {
             let begins = marker(text, "BEGIN:");
             let ends = marker(text, "END:");
             if begins.is_none() && names.is_empty() {
-                let property = Property::read(&Line { number: 0, text: text.clone() });
+                let property = Property::read(&ContentLine { number: 0, text: text.clone() });
                 kept.own.extend(property.filter(|_| ends.is_none()));
                 continue;
             }
@@ -57,18 +58,18 @@ impl Kept {
         kept
     }
 
-    /// The kept properties of a name.
+    /// Returns the preserved properties with a name.
     pub(super) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Property> {
         self.own.iter().filter(move |property| property.name == name)
     }
 
-    /// The first kept property of a name that says the same, as it was.
+    /// Returns the first preserved line with a name and an equal value.
     pub(super) fn same(&self, name: &str, says_the_same: impl Fn(&Property) -> bool) -> Option<String> {
         self.named(name).find(|property| says_the_same(property)).map(|property| property.raw.clone())
     }
 
-    /// All that is written as it was.
-    pub(super) fn others(&self) -> impl Iterator<Item = String> {
+    /// Returns all lines that are exported unchanged.
+    pub(super) fn verbatim_lines(&self) -> impl Iterator<Item = String> {
         let is_other = |property: &&Property| {
             let name = property.name.as_str();
             !COMPARED.contains(&name) && !KNOWN.contains(&name)

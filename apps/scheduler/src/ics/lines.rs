@@ -1,21 +1,21 @@
-//! Lines of a calendar file: unfolded and counted when read, escaped and folded when written.
+//! Content lines of a calendar file: unfolding and numbering for the import, escaping and folding for the export.
 
-use super::report::{Problem, Report};
+use super::report::{ImportProblem, ImportReport};
 
-/// The longest line that is written, in bytes.
+/// Maximum length of a written line in bytes.
 const LONGEST: usize = 75;
 
-/// A line as it was before it was folded.
+/// An unfolded content line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
-    /// Where it begins; the first line is 1.
+pub(super) struct ContentLine {
+    /// Line number in the file, starting at 1.
     pub(super) number: usize,
-    /// What it says.
+    /// Text of the line.
     pub(super) text: String,
 }
 
-/// The lines of a file, without empty ones.
-pub(super) fn unfold(file: &[u8], report: &mut Report) -> Vec<Line> {
+/// Returns the unfolded lines of a file, without empty lines.
+pub(super) fn unfold(file: &[u8], report: &mut ImportReport) -> Vec<ContentLine> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut whole: Vec<(usize, Vec<u8>)> = Vec::new();
     for (index, piece) in file.split(|byte| *byte == b'\n').enumerate() {
@@ -26,15 +26,15 @@ pub(super) fn unfold(file: &[u8], report: &mut Report) -> Vec<Line> {
             _ => whole.push((index + 1, piece.to_vec())),
         }
     }
-    // Only now are they text: a fold may stand in the middle of a character.
-    whole.into_iter().map(|(number, bytes)| Line { number, text: decode(number, bytes, report) }).collect()
+    // Decoding comes after unfolding, because a fold may split a UTF-8 character.
+    whole.into_iter().map(|(number, bytes)| ContentLine { number, text: decode(number, bytes, report) }).collect()
 }
 
-/// As text, without what no line may have in it.
-fn decode(number: usize, bytes: Vec<u8>, report: &mut Report) -> String {
+/// Decodes a line as UTF-8, else as Latin-1, and removes control characters.
+fn decode(number: usize, bytes: Vec<u8>, report: &mut ImportReport) -> String {
     let mut text = String::from_utf8(bytes).unwrap_or_else(|error| {
         let text: String = error.as_bytes().iter().map(|byte| char::from(*byte)).collect();
-        report.note(Problem::new(number, property_name(&text), "is not UTF-8, and was read as Latin-1"));
+        report.add_problem(ImportProblem::new(number, property_name(&text), "is not UTF-8, and was read as Latin-1"));
         text
     });
     text.retain(is_allowed);
@@ -49,13 +49,13 @@ fn property_name(text: &str) -> &str {
     text.split([':', ';']).next().filter(|name| is_name(name)).unwrap_or("line")
 }
 
-/// Whether a text can be the name of a property.
+/// True if a text is a valid property name.
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 100 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Appends a line, folded between characters. What no line may have in it is left out.
-pub(super) fn append(out: &mut String, line: &str) {
+/// Appends a line, folded between characters. Control characters are left out.
+pub(super) fn write_folded(out: &mut String, line: &str) {
     let mut width = 0;
     for character in line.chars().filter(|character| is_allowed(*character)) {
         if width + character.len_utf8() > LONGEST {
@@ -68,7 +68,7 @@ pub(super) fn append(out: &mut String, line: &str) {
     out.push_str("\r\n");
 }
 
-/// Text as the value of a property.
+/// Escapes text as a property value.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.replace("\r\n", "\n").chars() {
@@ -81,13 +81,13 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Text as the value of a parameter, in quotes; RFC 6868 says how quotes and line ends are written in them.
+/// Quotes text as a parameter value. Quotes and line breaks are encoded as in RFC 6868.
 pub(super) fn quote(text: &str) -> String {
     let text = text.replace('^', "^^").replace('"', "^'").replace("\r\n", "^n").replace(['\r', '\n'], "^n");
     format!("\"{text}\"")
 }
 
-/// What a parameter says that was written by [`quote`].
+/// Decodes a parameter value that was encoded by [`quote`].
 pub(super) fn unquote(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -107,7 +107,7 @@ pub(super) fn unquote(text: &str) -> String {
     plain
 }
 
-/// The beginning of a text, to show what is meant.
+/// Returns the first 40 characters of a text, for messages.
 pub(super) fn excerpt(text: &str) -> String {
     let mut characters = text.chars();
     let beginning: String = characters.by_ref().take(40).collect();

@@ -1,4 +1,5 @@
-//! Compares what a file says with what is on the board: by UID, RECURRENCE-ID and SEQUENCE, then by the last change.
+//! Compares the events of a file with the snapshot: by UID, RECURRENCE-ID and SEQUENCE, then by the time of the
+//! last change.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,43 +7,43 @@ use std::sync::Arc;
 
 use jiff::civil::DateTime;
 use superstep::Result;
-use superstep::core::id::derive;
+use superstep::core::id::hash_id;
 
-use super::draft::{Draft, Source};
-use super::report::Report;
-use super::when::written;
-use crate::calendar::{Change, Event, ExceptionOf, Participant, Recurrence, series};
+use super::draft::{ImportContext, ParsedEvent};
+use super::report::ImportReport;
+use super::when::format_property;
+use crate::calendar::{CalendarChange, Event, Participant, Recurrence, RecurrenceOverride, series};
 use crate::models::EventStatus;
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-/// What a file changes, event by event.
-pub(super) struct Matching<'a> {
-    pub(super) source: Source<'a>,
-    pub(super) changes: Vec<Change>,
-    pub(super) report: Report,
+/// The merge of a file into a snapshot.
+pub(super) struct ImportMerge<'a> {
+    pub(super) source: ImportContext<'a>,
+    pub(super) changes: Vec<CalendarChange>,
+    pub(super) report: ImportReport,
 }
 
-/// What a part of a file is to the board.
+/// Result of comparing a part of the file with the snapshot.
 #[derive(Debug, PartialEq, Eq)]
-enum Outcome {
+enum MergeOutcome {
     Created,
     Updated,
     Unchanged,
     Older(String),
 }
 
-/// An instance of a series that the file has something to say about.
-struct Placed {
-    /// RECURRENCE-ID on the wall of the series.
+/// An instance of a series that the file describes separately.
+struct ParsedOverride {
+    /// RECURRENCE-ID in the local time of the series.
     start: DateTime,
-    draft: Draft,
+    draft: ParsedEvent,
 }
 
-impl Matching<'_> {
-    /// Takes all parts of a file that share a UID.
-    pub(super) fn take(&mut self, uid: &str, drafts: Vec<Draft>) -> Result<()> {
+impl ImportMerge<'_> {
+    /// Merges all parts of a file that share a UID.
+    pub(super) fn merge_uid(&mut self, uid: &str, drafts: Vec<ParsedEvent>) -> Result<()> {
         let (instances, masters) = drafts.into_iter().partition::<Vec<_>, _>(|draft| draft.instance.is_some());
-        let known = self.known(uid).find(|event| event.exception_of.is_none() && !is_loose(event)).cloned();
+        let known = self.known(uid).find(|event| event.recurrence_override.is_none() && !is_loose(event)).cloned();
         match (self.newest(masters), known) {
             (Some(draft), known) if draft.is_cancelled => self.cancel(&draft, known.as_deref(), &instances),
             (Some(draft), known) => {
@@ -50,7 +51,7 @@ impl Matching<'_> {
                 self.series(event, known.as_deref(), Some(&draft), instances)?;
             }
             (None, Some(known)) => self.series((*known).clone(), Some(&known), None, instances)?,
-            (None, None) => self.loose(instances)?,
+            (None, None) => self.orphan_overrides(instances)?,
         }
         Ok(())
     }
@@ -59,8 +60,8 @@ impl Matching<'_> {
         self.source.known.get(uid).into_iter().flatten().copied()
     }
 
-    /// The newest of several versions of the same; the others are skipped.
-    fn newest(&mut self, mut versions: Vec<Draft>) -> Option<Draft> {
+    /// Returns the newest version; older versions are reported as skipped.
+    fn newest(&mut self, mut versions: Vec<ParsedEvent>) -> Option<ParsedEvent> {
         versions.sort_by_key(|draft| Reverse((draft.event.sequence, draft.changed_at, Reverse(draft.line))));
         let mut versions = versions.into_iter();
         let newest = versions.next()?;
@@ -70,8 +71,8 @@ impl Matching<'_> {
         Some(newest)
     }
 
-    /// The whole event is cancelled.
-    fn cancel(&mut self, draft: &Draft, known: Option<&Event>, instances: &[Draft]) {
+    /// Cancels an event or a whole series.
+    fn cancel(&mut self, draft: &ParsedEvent, known: Option<&Event>, instances: &[ParsedEvent]) {
         for instance in instances {
             self.report.skip(instance.entry(), "its series is cancelled");
         }
@@ -81,29 +82,30 @@ impl Matching<'_> {
         if let Some(reason) = older(known, draft) {
             return self.report.skip(draft.entry(), reason);
         }
-        let of_it = |event: &&Arc<Event>| event.exception_of.as_ref().is_some_and(|of| of.series == known.id);
+        let of_it = |event: &&Arc<Event>| event.recurrence_override.as_ref().is_some_and(|of| of.series == known.id);
         let exceptions: Vec<String> = self.known(&known.uid).filter(of_it).map(|event| event.id.clone()).collect();
-        self.changes.extend(exceptions.into_iter().map(Change::RemoveEvent));
+        self.changes.extend(exceptions.into_iter().map(CalendarChange::RemoveEvent));
         let (sequence, updated_at) = (draft.event.sequence, draft.event.updated_at);
         let cancelled = Event { status: EventStatus::Rejected, sequence, updated_at, ..known.clone() };
-        self.changes.push(Change::Event(Box::new(cancelled)));
+        self.changes.push(CalendarChange::Event(Box::new(cancelled)));
         self.report.removed.push(draft.entry());
     }
 
-    /// An event or series, and the instances of it that are different. `draft` is what the file says of it as a whole.
+    /// Merges a single event or a series, and its overrides. `draft` is the VEVENT of the series, if the file has
+    /// it.
     fn series(
         &mut self,
         mut event: Event,
         known: Option<&Event>,
-        draft: Option<&Draft>,
-        instances: Vec<Draft>,
+        draft: Option<&ParsedEvent>,
+        instances: Vec<ParsedEvent>,
     ) -> Result<()> {
         let placed = self.placed(&event, instances)?;
         let starts: Vec<DateTime> = placed.iter().map(|one| one.start).collect();
         let (gone, changed): (Vec<_>, Vec<_>) = placed.into_iter().partition(|one| one.draft.is_cancelled);
         let mut cancelled = Vec::new();
         for one in gone {
-            if let Some(reason) = self.stale(known, draft, &one) {
+            if let Some(reason) = self.newer_on_calendar(known, draft, &one) {
                 self.report.skip(one.draft.entry(), reason);
                 continue;
             }
@@ -111,16 +113,18 @@ impl Matching<'_> {
             cancelled.push(one);
         }
         let outcome = outcome(known, &event, draft);
-        let is_older = matches!(outcome, Outcome::Older(_));
+        let is_older = matches!(outcome, MergeOutcome::Older(_));
         for one in &cancelled {
             self.cancelled(&event, known, one, is_older);
         }
-        if let (Some(known), Some(_), Outcome::Updated) = (known, draft, &outcome) {
+        if let (Some(known), Some(_), MergeOutcome::Updated) = (known, draft, &outcome) {
             self.forget(known, &event, &starts)?;
         }
         match draft {
             Some(draft) => self.settle(draft, event.clone(), outcome),
-            None if outcome == Outcome::Updated => self.changes.push(Change::Event(Box::new(event.clone()))),
+            None if outcome == MergeOutcome::Updated => {
+                self.changes.push(CalendarChange::Event(Box::new(event.clone())))
+            }
             None => {}
         }
         for one in changed {
@@ -129,48 +133,56 @@ impl Matching<'_> {
         Ok(())
     }
 
-    /// Removes what stood for instances that the newer version of a series does not have, and the file does not name.
+    /// Removes overrides of instances that the newer version of a series does not have and the file does not
+    /// mention.
     fn forget(&mut self, known: &Event, newer: &Event, named: &[DateTime]) -> Result<()> {
-        let zone = Zone::named(&known.zone)?;
+        let zone = NamedTimeZone::from_iana_name(&known.zone)?;
         let mut ghosts = Vec::new();
         for exception in self.known(&known.uid) {
-            let of = exception.exception_of.as_ref().filter(|of| of.series == known.id && !named.contains(&of.start));
+            let of =
+                exception.recurrence_override.as_ref().filter(|of| of.series == known.id && !named.contains(&of.start));
             let Some(of) = of else { continue };
-            if !series::has(newer, zone.instant(of.start)?)? {
-                ghosts.push(Change::RemoveEvent(exception.id.clone()));
+            if !series::has(newer, zone.to_instant(of.start)?)? {
+                ghosts.push(CalendarChange::RemoveEvent(exception.id.clone()));
             }
         }
         self.changes.extend(ghosts);
         Ok(())
     }
 
-    /// Why the file must not cancel an instance: what the calendar has in its place is newer.
-    fn stale(&self, known: Option<&Event>, draft: Option<&Draft>, one: &Placed) -> Option<String> {
+    /// Returns the reason why the file must not cancel an instance: the calendar has a newer version.
+    fn newer_on_calendar(
+        &self,
+        known: Option<&Event>,
+        draft: Option<&ParsedEvent>,
+        one: &ParsedOverride,
+    ) -> Option<String> {
         let known = known?;
-        let is_out = known.recurrence.as_ref().is_some_and(|recurrence| recurrence.left_out.contains(&one.start));
-        // Where the file has the series as well, the two belong together.
+        let is_out = known.recurrence.as_ref().is_some_and(|recurrence| recurrence.exdates.contains(&one.start));
+        // If the file also has the series, the version of the series decides.
         let whole = Some(known).filter(|_| draft.is_none() && !is_out);
         let standing = self.exception(known, one.start).map(AsRef::as_ref).or(whole)?;
         older(standing, &one.draft)
     }
 
-    /// Each instance by its start on the wall of the series, in its newest version.
-    fn placed(&mut self, series: &Event, instances: Vec<Draft>) -> Result<Vec<Placed>> {
-        let zone = Zone::named(&series.zone)?;
-        let first = zone.wall(series.span.start);
-        let mut by_start: BTreeMap<DateTime, Vec<Draft>> = BTreeMap::new();
+    /// Groups instances by their start in the local time of the series and selects the newest version of each.
+    fn placed(&mut self, series: &Event, instances: Vec<ParsedEvent>) -> Result<Vec<ParsedOverride>> {
+        let zone = NamedTimeZone::from_iana_name(&series.zone)?;
+        let first = zone.to_local(series.span.start);
+        let mut by_start: BTreeMap<DateTime, Vec<ParsedEvent>> = BTreeMap::new();
         for draft in instances {
             let start = draft.instance.as_ref().map_or(Ok(first), |moment| moment.on_wall(&zone, first))?;
             by_start.entry(start).or_default().push(draft);
         }
-        let newest =
-            by_start.into_iter().filter_map(|(start, drafts)| Some(Placed { start, draft: self.newest(drafts)? }));
+        let newest = by_start
+            .into_iter()
+            .filter_map(|(start, drafts)| Some(ParsedOverride { start, draft: self.newest(drafts)? }));
         Ok(newest.collect())
     }
 
-    /// An instance that is not; the series already leaves it out.
-    fn cancelled(&mut self, series: &Event, known: Option<&Event>, one: &Placed, is_older: bool) {
-        let left_out = known.and_then(|known| known.recurrence.as_ref()).map(|recurrence| &recurrence.left_out);
+    /// Reports a cancelled instance and removes its override. The series already excludes the instance.
+    fn cancelled(&mut self, series: &Event, known: Option<&Event>, one: &ParsedOverride, is_older: bool) {
+        let left_out = known.and_then(|known| known.recurrence.as_ref()).map(|recurrence| &recurrence.exdates);
         if is_older {
             return self.report.skip(one.draft.entry(), "its series on the calendar is newer");
         }
@@ -180,28 +192,28 @@ impl Matching<'_> {
             self.report.removed.push(one.draft.entry());
         }
         let exception = self.exception(series, one.start).map(|event| event.id.clone());
-        self.changes.extend(exception.map(Change::RemoveEvent));
+        self.changes.extend(exception.map(CalendarChange::RemoveEvent));
     }
 
-    /// An instance that is different.
-    fn changed(&mut self, series: &Event, one: Placed, is_older: bool) -> Result<()> {
-        let id = instance_id(&series.uid, &Zone::named(&series.zone)?, one.start)?;
+    /// Merges an override.
+    fn changed(&mut self, series: &Event, one: ParsedOverride, is_older: bool) -> Result<()> {
+        let id = instance_id(&series.uid, &NamedTimeZone::from_iana_name(&series.zone)?, one.start)?;
         let known = self.exception(series, one.start).or_else(|| self.source.board.events.get(&id)).cloned();
         if is_older && known.is_none() {
             self.report.skip(one.draft.entry(), "its series on the calendar is newer");
             return Ok(());
         }
-        let exception_of = Some(ExceptionOf { series: series.id.clone(), start: one.start });
-        let event = Event { id, exception_of, ..one.draft.event.clone() };
+        let exception_of = Some(RecurrenceOverride { series: series.id.clone(), start: one.start });
+        let event = Event { id, recurrence_override: exception_of, ..one.draft.event.clone() };
         let event = self.completed(event, known.as_deref(), &one.draft);
         let outcome = outcome(known.as_deref(), &event, Some(&one.draft));
         self.settle(&one.draft, event, outcome);
         Ok(())
     }
 
-    /// Instances of a series that is neither in the file nor on the board: events of their own.
-    fn loose(&mut self, instances: Vec<Draft>) -> Result<()> {
-        let mut by_id: BTreeMap<String, Vec<Draft>> = BTreeMap::new();
+    /// Merges instances whose series is neither in the file nor in the snapshot, as single events.
+    fn orphan_overrides(&mut self, instances: Vec<ParsedEvent>) -> Result<()> {
+        let mut by_id: BTreeMap<String, Vec<ParsedEvent>> = BTreeMap::new();
         for draft in instances {
             let Some(moment) = &draft.instance else { continue };
             by_id.entry(instance_id(&draft.event.uid, &moment.zone, moment.wall)?).or_default().push(draft);
@@ -214,8 +226,8 @@ impl Matching<'_> {
             }
             let known = self.source.board.events.get(&id).cloned();
             let mut event = self.completed(Event { id, ..draft.event.clone() }, known.as_deref(), &draft);
-            let line = draft.instance.as_ref().map(|at| written("RECURRENCE-ID", at.wall, &at.zone, at.is_day));
-            event.extra.extend(line);
+            let line = draft.instance.as_ref().map(|at| format_property("RECURRENCE-ID", at.wall, &at.zone, at.is_day));
+            event.preserved_properties.extend(line);
             let outcome = outcome(known.as_deref(), &event, Some(&draft));
             self.settle(&draft, event, outcome);
         }
@@ -223,16 +235,16 @@ impl Matching<'_> {
     }
 
     fn exception(&self, series: &Event, start: DateTime) -> Option<&Arc<Event>> {
-        let is_it = |of: &ExceptionOf| of.series == series.id && of.start == start;
-        self.known(&series.uid).find(|event| event.exception_of.as_ref().is_some_and(is_it))
+        let is_it = |of: &RecurrenceOverride| of.series == series.id && of.start == start;
+        self.known(&series.uid).find(|event| event.recurrence_override.as_ref().is_some_and(is_it))
     }
 
-    /// With what the file does not say: as it is known, or as it is for something new.
-    fn completed(&self, mut event: Event, known: Option<&Event>, draft: &Draft) -> Event {
+    /// Fills in fields that the file does not have, from the known event or with the defaults of a new event.
+    fn completed(&self, mut event: Event, known: Option<&Event>, draft: &ParsedEvent) -> Event {
         let Some(known) = known else {
             let owner = self.source.board.calendars.get(&event.calendar).and_then(|calendar| calendar.owner.clone());
             if !draft.says.people {
-                // What somebody has in their own calendar, they go to.
+                // The owner of a personal calendar takes part in its events.
                 event.participants =
                     owner.into_iter().map(|member| Participant { member, is_required: true }).collect();
             }
@@ -256,69 +268,69 @@ impl Matching<'_> {
         event
     }
 
-    fn settle(&mut self, draft: &Draft, event: Event, outcome: Outcome) {
+    fn settle(&mut self, draft: &ParsedEvent, event: Event, outcome: MergeOutcome) {
         let entries = match outcome {
-            Outcome::Older(reason) => return self.report.skip(draft.entry(), reason),
-            Outcome::Unchanged => return self.report.unchanged.push(draft.entry()),
-            Outcome::Created => &mut self.report.created,
-            Outcome::Updated => &mut self.report.updated,
+            MergeOutcome::Older(reason) => return self.report.skip(draft.entry(), reason),
+            MergeOutcome::Unchanged => return self.report.unchanged.push(draft.entry()),
+            MergeOutcome::Created => &mut self.report.created,
+            MergeOutcome::Updated => &mut self.report.updated,
         };
         entries.push(draft.entry());
-        self.changes.push(Change::Event(Box::new(event)));
+        self.changes.push(CalendarChange::Event(Box::new(event)));
     }
 }
 
-/// Whether an event is an instance of a series that is not on the board.
+/// True if an event is an instance of a series that is not in the snapshot.
 fn is_loose(event: &Event) -> bool {
-    event.extra.iter().any(|line| line.starts_with("RECURRENCE-ID"))
+    event.preserved_properties.iter().any(|line| line.starts_with("RECURRENCE-ID"))
 }
 
-/// The same for an instance whether its series is known or not.
-fn instance_id(uid: &str, zone: &Zone, start: DateTime) -> Result<String> {
-    let start = zone.instant(start)?.as_unix_micros().to_le_bytes();
-    Ok(format!("ev_{:032x}", derive(&[b"calendar file", uid.as_bytes(), &start])))
+/// Returns the id of an instance, the same whether the series is known or not.
+fn instance_id(uid: &str, zone: &NamedTimeZone, start: DateTime) -> Result<String> {
+    let start = zone.to_instant(start)?.as_unix_micros().to_le_bytes();
+    Ok(format!("ev_{:032x}", hash_id(&[b"calendar file", uid.as_bytes(), &start])))
 }
 
 fn leave_out(event: &mut Event, start: DateTime) {
-    let blank = || Recurrence { rule: String::new(), left_out: Vec::new(), added: Vec::new() };
-    let left_out = &mut event.recurrence.get_or_insert_with(blank).left_out;
+    let blank = || Recurrence { rule: String::new(), exdates: Vec::new(), rdates: Vec::new() };
+    let left_out = &mut event.recurrence.get_or_insert_with(blank).exdates;
     if !left_out.contains(&start) {
         left_out.push(start);
         left_out.sort_unstable();
     }
 }
 
-fn outcome(known: Option<&Event>, event: &Event, draft: Option<&Draft>) -> Outcome {
-    let Some(known) = known else { return Outcome::Created };
+fn outcome(known: Option<&Event>, event: &Event, draft: Option<&ParsedEvent>) -> MergeOutcome {
+    let Some(known) = known else { return MergeOutcome::Created };
     if in_order(known) == in_order(event) {
-        return Outcome::Unchanged;
+        return MergeOutcome::Unchanged;
     }
-    draft.and_then(|draft| older(known, draft)).map_or(Outcome::Updated, Outcome::Older)
+    draft.and_then(|draft| older(known, draft)).map_or(MergeOutcome::Updated, MergeOutcome::Older)
 }
 
-/// Why the file must not change a known event; nothing when it may.
-fn older(known: &Event, draft: &Draft) -> Option<String> {
+/// Returns the reason why the file must not change a known event; `None` if the file may.
+fn older(known: &Event, draft: &ParsedEvent) -> Option<String> {
     if draft.event.sequence < known.sequence {
         return Some(format!("the calendar has SEQUENCE {}, the file {}", known.sequence, draft.event.sequence));
     }
-    // Files have no fractions of seconds.
+    // Times in calendar files have no fractions of seconds.
     let is_older = draft.changed_at.is_some_and(|at| {
         at.as_unix_micros().div_euclid(1_000_000) < known.updated_at.as_unix_micros().div_euclid(1_000_000)
     });
     (is_older && draft.event.sequence == known.sequence).then(|| "the calendar was changed after the file".to_owned())
 }
 
-/// The event without what says nothing: when it was written down, and the order of things.
+/// Normalises an event for comparison: without timestamps, with sorted lists.
 fn in_order(event: &Event) -> Event {
     let mut event = event.clone();
     event.created_at = event.span.start;
     event.updated_at = event.span.start;
     event.participants.sort_unstable();
     event.resources.sort_unstable();
-    event.extra.sort_unstable();
+    event.preserved_properties.sort_unstable();
     if let Some(recurrence) = &mut event.recurrence {
-        recurrence.left_out.sort_unstable();
-        recurrence.added.sort_unstable();
+        recurrence.exdates.sort_unstable();
+        recurrence.rdates.sort_unstable();
     }
     event
 }

@@ -1,40 +1,40 @@
-//! Who and what of a file belongs to the family: ATTENDEE and RESOURCES.
+//! Maps ATTENDEE and RESOURCES to members and resources of the family.
 
 use calcard::icalendar::ICalendarParameterName as Parameter;
 
 use super::lines::{escape, quote};
 use super::property::Property;
-use crate::calendar::{Board, Member, Participant};
+use crate::calendar::{CalendarSnapshot, Member, Participant};
 
-/// Whom an ATTENDEE means.
+/// Meaning of an ATTENDEE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Attendee {
-    /// Somebody of the family who takes part.
+    /// A member of the family who takes part.
     Member(Participant),
-    /// Something of the family: its id.
+    /// Id of a resource of the family.
     Resource(String),
-    /// Nobody whom the family's calendar has to know.
-    Stranger,
+    /// Not a participant or resource of the family.
+    External,
 }
 
-/// Whom an ATTENDEE means.
-pub(super) fn attendee(property: &Property, board: &Board) -> Attendee {
+/// Resolves an ATTENDEE.
+pub(super) fn attendee(property: &Property, board: &CalendarSnapshot) -> Attendee {
     let says = |name: &Parameter, values: &[&str]| says(property, name, values);
     let name = property.parameter(&Parameter::Cn).unwrap_or_default();
     let address = property.value();
     if is_of_things(property) {
         let found = resource(&name, board).or_else(|| resource(without_scheme(address), board));
-        return found.map_or(Attendee::Stranger, Attendee::Resource);
+        return found.map_or(Attendee::External, Attendee::Resource);
     }
     if says(&Parameter::Partstat, &["DECLINED"]) || says(&Parameter::Role, &["NON-PARTICIPANT"]) {
-        return Attendee::Stranger;
+        return Attendee::External;
     }
     let is_required = !says(&Parameter::Role, &["OPT-PARTICIPANT"]);
     let found = member_at(address, board).or_else(|| member_called(&name, board));
-    found.map_or(Attendee::Stranger, |member| Attendee::Member(Participant { member, is_required }))
+    found.map_or(Attendee::External, |member| Attendee::Member(Participant { member, is_required }))
 }
 
-/// Whether a property says which things are used: RESOURCES, or an ATTENDEE that is a thing.
+/// True for properties that name resources: RESOURCES, or an ATTENDEE that is a resource or room.
 pub(super) fn is_of_things(property: &Property) -> bool {
     let is_thing = || says(property, &Parameter::Cutype, &["RESOURCE", "ROOM"]);
     property.name == "RESOURCES" || property.name == "ATTENDEE" && is_thing()
@@ -44,8 +44,8 @@ fn says(property: &Property, name: &Parameter, values: &[&str]) -> bool {
     property.parameter(name).is_some_and(|said| values.iter().any(|value| value.eq_ignore_ascii_case(&said)))
 }
 
-/// The ATTENDEE of somebody of the family.
-pub(super) fn attendee_line(participant: &Participant, board: &Board) -> String {
+/// Formats the ATTENDEE line of a member.
+pub(super) fn attendee_line(participant: &Participant, board: &CalendarSnapshot) -> String {
     let member = board.members.get(&participant.member);
     let name = member.map_or(&participant.member, |member| &member.name);
     let mail = member.and_then(|member| member.aliases.iter().find(|alias| alias.contains('@')));
@@ -56,7 +56,7 @@ pub(super) fn attendee_line(participant: &Participant, board: &Board) -> String 
     format!("ATTENDEE;CN={};ROLE={role}:{address}", quote(name))
 }
 
-/// An address for who has no mail, which says nothing outside of the family.
+/// Returns a URN for a member without email address. The URN has no meaning outside of the family.
 fn address(member: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
@@ -70,19 +70,19 @@ fn without_scheme(address: &str) -> &str {
     }
 }
 
-fn member_at(text: &str, board: &Board) -> Option<String> {
+fn member_at(text: &str, board: &CalendarSnapshot) -> Option<String> {
     let mail = without_scheme(text);
     let is_mail = mail.contains('@');
     only(board, |member| address(&member.id) == text || is_mail && is_called(member, mail))
 }
 
-fn member_called(name: &str, board: &Board) -> Option<String> {
+fn member_called(name: &str, board: &CalendarSnapshot) -> Option<String> {
     let whole = |member: &Member| same(name, &format!("{} {}", member.name, board.family.name));
     only(board, |member| is_called(member, name) || whole(member))
 }
 
-/// The one member of whom it is true; two are nobody.
-fn only(board: &Board, is_it: impl Fn(&Member) -> bool) -> Option<String> {
+/// Returns the id of the only member that matches; `None` if several match.
+fn only(board: &CalendarSnapshot, is_it: impl Fn(&Member) -> bool) -> Option<String> {
     let mut found = board.members.values().filter(|member| is_it(member));
     found.next().filter(|_| found.next().is_none()).map(|member| member.id.clone())
 }
@@ -95,8 +95,8 @@ fn same(one: &str, other: &str) -> bool {
     !one.trim().is_empty() && one.trim().to_lowercase() == other.trim().to_lowercase()
 }
 
-/// The thing that a name means: its id.
-pub(super) fn resource(name: &str, board: &Board) -> Option<String> {
+/// Returns the id of the resource with a name.
+pub(super) fn resource(name: &str, board: &CalendarSnapshot) -> Option<String> {
     if board.resources.contains_key(name) {
         return Some(name.to_owned());
     }
@@ -107,11 +107,11 @@ pub(super) fn resource(name: &str, board: &Board) -> Option<String> {
     found.next().filter(|_| found.next().is_none()).map(|resource| resource.id.clone())
 }
 
-/// The RESOURCES of things by their ids; nothing for none.
-pub(super) fn resources_line(ids: &[&String], board: &Board) -> Option<String> {
+/// Formats the RESOURCES line of the given ids; `None` without ids.
+pub(super) fn resources_line(ids: &[&String], board: &CalendarSnapshot) -> Option<String> {
     let label = |id: &&String| {
         let name = board.resources.get(*id).map(|resource| resource.name.as_str());
-        // A name that is read back as something else is not one.
+        // A name that resolves to another resource is replaced by the id.
         escape(name.filter(|name| resource(name, board).as_ref() == Some(*id)).unwrap_or(id))
     };
     let labels: Vec<String> = ids.iter().map(label).collect();

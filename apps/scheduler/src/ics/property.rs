@@ -1,28 +1,28 @@
-//! One property of a component: `NAME;PARAMETER=value:value`.
+//! A property of a component: `NAME;PARAMETER=value:value`.
 //!
-//! The line stays as it was; `calcard` reads its parameters and text when they are asked for.
+//! The line is stored unchanged; `calcard` parses parameters and values on access.
 
 use calcard::icalendar::{ICalendar, ICalendarEntry, ICalendarParameterName as Parameter, ICalendarValue};
 
-use super::lines::{Line, escape, is_name, unquote};
-use super::report::Problem;
+use super::lines::{ContentLine, escape, is_name, unquote};
+use super::report::ImportProblem;
 
-/// One property.
+/// A property.
 #[derive(Debug, Clone)]
 pub(super) struct Property {
-    /// Its name, in capitals.
+    /// Property name in upper case.
     pub(super) name: String,
-    /// Its line in the file.
+    /// Line number in the file.
     pub(super) line: usize,
-    /// All of it.
+    /// The whole line.
     pub(super) raw: String,
-    /// Where its value begins.
+    /// Byte offset of the value.
     value: usize,
 }
 
 impl Property {
-    /// Nothing when the line is none.
-    pub(super) fn read(line: &Line) -> Option<Self> {
+    /// Parses a line; `None` if the line is not a property.
+    pub(super) fn read(line: &ContentLine) -> Option<Self> {
         let mut is_quoted = false;
         let colon = line.text.find(|character| {
             is_quoted ^= character == '"';
@@ -33,7 +33,7 @@ impl Property {
         Some(Self { name, line: line.number, raw: line.text.clone(), value: colon + 1 })
     }
 
-    /// The same with its text escaped as it should be, and not encoded in any other way.
+    /// Returns the property with its text escaped as in RFC 5545 and without `ENCODING`.
     pub(super) fn tidied(self) -> Self {
         let head = &self.raw[..self.value - 1];
         let is_encoded = head.to_ascii_uppercase().contains(";ENCODING=");
@@ -42,36 +42,36 @@ impl Property {
         Self { raw: format!("{head}:{text}"), value, ..self }
     }
 
-    /// Its value as it is written.
+    /// Returns the value as written.
     pub(super) fn value(&self) -> &str {
         self.raw[self.value..].trim()
     }
 
-    /// Its value as text.
+    /// Returns the first value as text.
     pub(super) fn text(&self) -> String {
         self.texts().into_iter().next().unwrap_or_default()
     }
 
-    /// Its values as text, where there may be several.
+    /// Returns all values as text.
     pub(super) fn texts(&self) -> Vec<String> {
         let values = self.entry().map(|entry| entry.values).unwrap_or_default();
         values.into_iter().filter_map(ICalendarValue::into_text).map(std::borrow::Cow::into_owned).collect()
     }
 
-    /// Its value, if there is one that is more than text.
+    /// Returns the first value with the type that `calcard` gives it.
     pub(super) fn typed(&self) -> Option<ICalendarValue> {
         self.entry()?.values.into_iter().next()
     }
 
-    /// What a parameter says.
+    /// Returns the value of a parameter.
     pub(super) fn parameter(&self, name: &Parameter) -> Option<String> {
         let entry = self.entry()?;
         entry.parameter(name).and_then(|value| value.clone().into_text()).map(|text| unquote(&text))
     }
 
-    /// What is wrong with it.
-    pub(super) fn problem(&self, message: impl Into<String>) -> Problem {
-        Problem::new(self.line, &self.name, message)
+    /// Creates a problem at the line of the property.
+    pub(super) fn problem(&self, message: impl Into<String>) -> ImportProblem {
+        ImportProblem::new(self.line, &self.name, message)
     }
 
     fn entry(&self) -> Option<ICalendarEntry> {

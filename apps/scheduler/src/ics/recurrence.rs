@@ -1,48 +1,48 @@
-//! How an event of a file repeats: RRULE, RDATE and EXDATE.
+//! Parses the recurrence of an event: RRULE, RDATE and EXDATE.
 
 use jiff::civil::DateTime;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
-use super::draft::Source;
+use super::draft::ImportContext;
 use super::lines::excerpt;
 use super::property::Property;
-use super::report::{Problem, Report};
-use super::when::{Moment, moments};
-use crate::calendar::{Event, MOST_INSTANCES, Recurrence, check_rule};
-use crate::zone::Zone;
+use super::report::{ImportProblem, ImportReport};
+use super::when::{IcsDateTime, parse_datetimes};
+use crate::calendar::{Event, MOST_INSTANCES, Recurrence, validate_rrule};
+use crate::zone::NamedTimeZone;
 
-/// How an event repeats that starts then; nothing when it does not.
+/// Parses the recurrence of an event; `None` if the event does not repeat.
 pub(super) fn read(
     properties: &[Property],
-    start: &Moment,
-    source: &Source<'_>,
-    report: &mut Report,
-) -> Result<Option<Recurrence>, Problem> {
-    let mut recurrence = Recurrence { rule: String::new(), left_out: Vec::new(), added: Vec::new() };
+    start: &IcsDateTime,
+    source: &ImportContext<'_>,
+    report: &mut ImportReport,
+) -> Result<Option<Recurrence>, ImportProblem> {
+    let mut recurrence = Recurrence { rule: String::new(), exdates: Vec::new(), rdates: Vec::new() };
     for property in properties {
         let mut walls = || walls(property, start, source, report);
         match property.name.as_str() {
             "RRULE" if recurrence.rule.is_empty() => recurrence.rule = rule(property)?,
             "RRULE" => return Err(property.problem("is there twice; a series has one")),
             "EXRULE" => return Err(property.problem("is no longer part of calendar files and cannot be computed")),
-            "EXDATE" => recurrence.left_out.extend(walls()?),
-            "RDATE" => recurrence.added.extend(walls()?),
+            "EXDATE" => recurrence.exdates.extend(walls()?),
+            "RDATE" => recurrence.rdates.extend(walls()?),
             _ => {}
         }
     }
-    for dates in [&mut recurrence.left_out, &mut recurrence.added] {
+    for dates in [&mut recurrence.exdates, &mut recurrence.rdates] {
         dates.sort_unstable();
         dates.dedup();
     }
-    let is_any = !recurrence.rule.is_empty() || !recurrence.left_out.is_empty() || !recurrence.added.is_empty();
+    let is_any = !recurrence.rule.is_empty() || !recurrence.exdates.is_empty() || !recurrence.rdates.is_empty();
     Ok(is_any.then_some(recurrence))
 }
 
-fn rule(property: &Property) -> Result<String, Problem> {
+fn rule(property: &Property) -> Result<String, ImportProblem> {
     let rule = property.value().trim_end_matches(';').to_ascii_uppercase();
     match rule.as_str() {
         "" => Err(property.problem("is empty")),
-        // The library that computes rules cannot be asked about these.
+        // Rejected before parsing: RFC 5545 rules are ASCII only.
         _ if !rule.is_ascii() => Err(property.problem(format!("`{}` has letters that no rule has", excerpt(&rule)))),
         _ => Ok(rule),
     }
@@ -50,35 +50,35 @@ fn rule(property: &Property) -> Result<String, Problem> {
 
 fn walls(
     property: &Property,
-    start: &Moment,
-    source: &Source<'_>,
-    report: &mut Report,
-) -> Result<Vec<DateTime>, Problem> {
-    // Google writes EXDATE without a value when the last one is gone.
+    start: &IcsDateTime,
+    source: &ImportContext<'_>,
+    report: &mut ImportReport,
+) -> Result<Vec<DateTime>, ImportProblem> {
+    // Google writes EXDATE without a value when the last excluded date was removed.
     if property.value().is_empty() {
         return Ok(Vec::new());
     }
-    let all = moments(property, &source.zones, &start.zone, report)?;
+    let all = parse_datetimes(property, &source.zones, &start.zone, report)?;
     let walls = all.iter().map(|moment| moment.on_wall(&start.zone, start.wall));
     walls.collect::<Result<_>>().map_err(|error| property.problem(error.message()))
 }
 
-/// Whether the calendar can compute a series; what cannot be computed must not get onto a board.
+/// Checks that a series can be expanded, because an invalid rule must not get into a snapshot.
 ///
 /// # Errors
-/// With what is wrong in the rule.
+/// Returns an error that names the invalid part of the rule.
 pub(super) fn readable_rule(event: &Event) -> Result<()> {
     let Some(recurrence) = &event.recurrence else { return Ok(()) };
-    if recurrence.added.len() > MOST_INSTANCES {
-        let message = format!("RDATE has {}, and a series has at most {MOST_INSTANCES}", recurrence.added.len());
-        return Err(Error::new(Code::InputInvalid, message));
+    if recurrence.rdates.len() > MOST_INSTANCES {
+        let message = format!("RDATE has {}, and a series has at most {MOST_INSTANCES}", recurrence.rdates.len());
+        return Err(Error::new(ErrorCode::InputInvalid, message));
     }
     if recurrence.rule.is_empty() {
         return Ok(());
     }
     if ["FREQ=SECONDLY", "FREQ=MINUTELY", "FREQ=HOURLY"].iter().any(|part| recurrence.rule.contains(part)) {
-        return Err(Error::new(Code::InputInvalid, "repeats within a day, which no event of a family does"));
+        return Err(Error::new(ErrorCode::InputInvalid, "repeats within a day, which no event of a family does"));
     }
-    let zone = Zone::named(&event.zone)?;
-    check_rule(&recurrence.rule, zone.wall(event.span.start), &zone).map(drop)
+    let zone = NamedTimeZone::from_iana_name(&event.zone)?;
+    validate_rrule(&recurrence.rule, zone.to_local(event.span.start), &zone).map(drop)
 }

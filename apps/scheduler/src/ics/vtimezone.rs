@@ -1,22 +1,22 @@
-//! The rules of a place as a VTIMEZONE, for readers that do not know its name.
+//! Writes a time zone as VTIMEZONE, for readers that do not know its name.
 //!
-//! Every change of the clocks in the years in use is in it. Changes that come back each year are one rule, and a rule
-//! that still holds at the end of them goes on for ever.
+//! The VTIMEZONE contains every transition of the years in use. Transitions that recur every year become one rule;
+//! a rule that still applies in the last examined year has no end.
 
 use jiff::civil::{DateTime, Weekday};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan};
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
 use super::when::digits;
 
-/// How many years beyond those in use are looked at: in so many, every date has been on every weekday, so that the
-/// first Sunday of a month can be told from the first one after the first.
+/// Number of years that are examined beyond those in use. After 28 years every date has been on every weekday, so
+/// that "first Sunday of the month" can be distinguished from "first Sunday on or after the 2nd".
 const YEARS_BEYOND: i16 = 28;
 
-/// The lines of the VTIMEZONE of a place, for events from one year to another.
+/// Returns the lines of the VTIMEZONE for events in a range of years.
 pub(super) fn lines(name: &str, first: i16, last: i16) -> Result<Vec<String>> {
-    let rules = TimeZone::get(name).map_err(|error| Error::new(Code::ConfigInvalid, error.to_string()))?;
+    let rules = TimeZone::get(name).map_err(|error| Error::new(ErrorCode::ConfigInvalid, error.to_string()))?;
     let last = last.saturating_add(YEARS_BEYOND).min(9_990);
     let mut lines = vec!["BEGIN:VTIMEZONE".to_owned(), format!("TZID:{name}")];
     for group in groups(changes(&rules, first, last)) {
@@ -26,9 +26,9 @@ pub(super) fn lines(name: &str, first: i16, last: i16) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// One change of the clocks.
+/// A transition of the UTC offset.
 #[derive(Debug, Clone)]
-struct Change {
+struct OffsetTransition {
     at: Timestamp,
     from: Offset,
     to: Offset,
@@ -36,7 +36,7 @@ struct Change {
     is_summer: bool,
 }
 
-impl Change {
+impl OffsetTransition {
     fn at(rules: &TimeZone, at: Timestamp) -> Self {
         let after = rules.to_offset_info(at);
         let before = at.checked_sub(1.second()).unwrap_or(at);
@@ -49,12 +49,12 @@ impl Change {
         }
     }
 
-    /// What the clock showed when it was changed.
+    /// Returns the local time before the transition.
     fn wall(&self) -> DateTime {
         self.from.to_datetime(self.at)
     }
 
-    /// Which weekday of the month it is, counted from its beginning and, the last one, from its end.
+    /// Returns the ordinals of the weekday in its month: from the start, and -1 if it is the last one.
     fn nth(&self) -> Vec<i8> {
         let day = self.wall().date();
         let from_start = (day.day() - 1) / 7 + 1;
@@ -62,9 +62,9 @@ impl Change {
     }
 }
 
-/// The change that made the clocks what they are when the first year begins, and all after it.
-fn changes(rules: &TimeZone, first: i16, last: i16) -> Vec<Change> {
-    // A wall may be up to a day away from UTC.
+/// Returns the transition that is in effect when the first year begins, and all later ones.
+fn changes(rules: &TimeZone, first: i16, last: i16) -> Vec<OffsetTransition> {
+    // Local time may be up to a day away from UTC.
     let bound = |year: i16, days: i64| {
         let day = jiff::civil::date(year.clamp(1, 9_998), 1, 1).saturating_add(days.days());
         Offset::UTC.to_timestamp(day.into()).unwrap_or(Timestamp::UNIX_EPOCH)
@@ -72,39 +72,39 @@ fn changes(rules: &TimeZone, first: i16, last: i16) -> Vec<Change> {
     let (start, end) = (bound(first, -1), bound(last.saturating_add(1), 0));
     let before = rules.preceding(start).next().map(|change| change.timestamp());
     let after = rules.following(start).map(|change| change.timestamp()).take_while(|at| *at < end);
-    let mut changes = vec![Change::at(rules, before.unwrap_or(start))];
+    let mut changes = vec![OffsetTransition::at(rules, before.unwrap_or(start))];
     if before.is_none() {
-        // Clocks that were never changed before are at every time what they are.
+        // A zone without earlier transitions has a constant offset.
         changes[0].from = changes[0].to;
     }
-    changes.extend(after.map(|at| Change::at(rules, at)));
+    changes.extend(after.map(|at| OffsetTransition::at(rules, at)));
     changes
 }
 
-/// Changes of successive years in the same month, on the same weekday, within the same seven days.
-struct Group {
-    first: Change,
-    last: Change,
+/// Transitions of consecutive years in the same month, on the same weekday, within the same seven days.
+struct TransitionGroup {
+    first: OffsetTransition,
+    last: OffsetTransition,
     days: (i8, i8),
-    /// The ways to count the weekday that fit all of them.
+    /// Weekday ordinals that fit all transitions of the group.
     nth: Vec<i8>,
 }
 
-fn groups(changes: Vec<Change>) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(changes: Vec<OffsetTransition>) -> Vec<TransitionGroup> {
+    let mut groups: Vec<TransitionGroup> = Vec::new();
     for change in changes {
         if let Some(group) = groups.iter_mut().find(|group| group.goes_on_with(&change)) {
             group.add(change);
         } else {
             let (day, nth) = (change.wall().day(), change.nth());
-            groups.push(Group { first: change.clone(), last: change, days: (day, day), nth });
+            groups.push(TransitionGroup { first: change.clone(), last: change, days: (day, day), nth });
         }
     }
     groups
 }
 
-impl Group {
-    fn goes_on_with(&self, change: &Change) -> bool {
+impl TransitionGroup {
+    fn goes_on_with(&self, change: &OffsetTransition) -> bool {
         let (last, wall) = (self.last.wall(), change.wall());
         let days = self.days_with(wall.day());
         (self.last.from, self.last.to, &self.last.name) == (change.from, change.to, &change.name)
@@ -118,7 +118,7 @@ impl Group {
         (self.days.0.min(day), self.days.1.max(day))
     }
 
-    fn add(&mut self, change: Change) {
+    fn add(&mut self, change: OffsetTransition) {
         let here = change.nth();
         self.nth.retain(|nth| here.contains(nth));
         self.days = self.days_with(change.wall().day());
@@ -144,7 +144,7 @@ impl Group {
     fn rule(&self, horizon: i16) -> String {
         let wall = self.first.wall();
         let (month, weekday) = (wall.month(), weekday(wall.weekday()));
-        // The last of the month is the likelier rule where both fit.
+        // If both fit, "last of the month" is the more likely rule.
         let day = match self.nth.last() {
             Some(nth) => format!("BYDAY={nth}{weekday}"),
             None => {
@@ -155,7 +155,7 @@ impl Group {
         let until = if self.last.wall().year() >= horizon {
             String::new()
         } else {
-            // A day later, for readers that take it for a time on the wall.
+            // One day later, for readers that take UNTIL for local time.
             format!(";UNTIL={}Z", digits(Offset::UTC.to_datetime(self.last.at).saturating_add(1.day())))
         };
         format!("RRULE:FREQ=YEARLY;BYMONTH={month};{day}{until}")
@@ -187,18 +187,19 @@ mod tests {
     use superstep::core::time::Time;
 
     use super::*;
-    use crate::calendar::{Board, Family, WeekStart};
+    use crate::calendar::{CalendarSnapshot, Family, WeekStart};
     use crate::ics::component::split;
-    use crate::ics::lines::Line;
-    use crate::ics::report::Report;
-    use crate::ics::zones::Hours;
+    use crate::ics::lines::ContentLine;
+    use crate::ics::report::ImportReport;
+    use crate::ics::zones::OffsetTimeline;
 
-    /// Reads what was written and compares it with the rules on every third day, hour by hour shifted.
+    /// Parses the written VTIMEZONE and compares it with the time zone every third day, one hour later each time.
     fn check(name: &str, first: i16, last: i16) {
         let written = lines(name, first, last).unwrap();
-        let text = written.into_iter().enumerate().map(|(index, text)| Line { number: index + 1, text }).collect();
-        let mut report = Report::default();
-        let begin = Line { number: 1, text: "BEGIN:VCALENDAR".to_owned() };
+        let text =
+            written.into_iter().enumerate().map(|(index, text)| ContentLine { number: index + 1, text }).collect();
+        let mut report = ImportReport::default();
+        let begin = ContentLine { number: 1, text: "BEGIN:VCALENDAR".to_owned() };
         let components = split([vec![begin], text].concat(), &mut report).unwrap();
         let family = Family {
             id: "f".into(),
@@ -209,20 +210,24 @@ mod tests {
         };
         let rules = TimeZone::get(name).unwrap();
         let bound = |year| Offset::UTC.to_timestamp(jiff::civil::date(year, 1, 1).into()).unwrap().as_second();
-        // Rules that go on hold beyond the years that were looked at.
+        // Rules without an end also apply beyond the examined years.
         let end = bound(last + 25);
-        let hours =
-            Hours::read(&components[0], &Board::new(family), Time::from_unix_micros(end * 1_000_000).unwrap()).unwrap();
+        let hours = OffsetTimeline::read(
+            &components[0],
+            &CalendarSnapshot::new(family),
+            Time::from_unix_micros(end * 1_000_000).unwrap(),
+        )
+        .unwrap();
         let mut at = bound(first);
         while at < end {
             let time = Time::from_unix_micros(at * 1_000_000).unwrap();
             let expected = rules.to_offset(Timestamp::from_second(at).unwrap()).seconds();
-            assert_eq!(hours.at(time), i64::from(expected), "{name} at {time}");
+            assert_eq!(hours.offset_at(time), i64::from(expected), "{name} at {time}");
             at += 3 * 86_400 + 3_600;
         }
     }
 
-    /// R-FAM-99: what a VTIMEZONE says is what the zone does, also in the years after those in use.
+    /// R-FAM-99: a written VTIMEZONE has the offsets of its time zone, also after the years in use.
     #[test]
     fn the_hours_of_a_written_zone_are_its_hours() {
         for name in [
@@ -244,7 +249,7 @@ mod tests {
         check("America/New_York", 1875, 1980);
     }
 
-    /// R-FAM-99: what comes back each year is one rule.
+    /// R-FAM-99: transitions that recur every year are one rule.
     #[test]
     fn a_zone_with_summer_time_is_two_rules() {
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Days and times as calendar files write them.
+//! Dates and times in calendar files.
 
 use calcard::icalendar::ICalendarParameterName as Parameter;
 use jiff::civil::DateTime;
@@ -6,48 +6,52 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use super::property::Property;
-use super::report::{Problem, Report};
-use super::zones::Zones;
-use crate::zone::Zone;
+use super::report::{ImportProblem, ImportReport};
+use super::zones::TimezoneLookup;
+use crate::zone::NamedTimeZone;
 
-/// The last year that is read: far enough from the last that can be computed for whatever is added to it.
+/// Last accepted year, with a margin to the last year that jiff supports.
 pub(super) const LAST_YEAR: i16 = 9_000;
 
-/// A time on the wall of a place.
+/// A local date and time in a time zone.
 #[derive(Debug, Clone)]
-pub(super) struct Moment {
-    /// The place.
-    pub(super) zone: Zone,
-    /// The time on its wall; of a day, midnight.
+pub(super) struct IcsDateTime {
+    /// The time zone.
+    pub(super) zone: NamedTimeZone,
+    /// The local time; midnight for a date.
     pub(super) wall: DateTime,
-    /// Whether only the day was said.
+    /// True if the value is a date without a time.
     pub(super) is_day: bool,
 }
 
-impl Moment {
-    /// The same moment on the wall of a series, whose first one starts at `first`.
-    pub(super) fn on_wall(&self, zone: &Zone, first: DateTime) -> Result<DateTime> {
+impl IcsDateTime {
+    /// Converts to the local time of a series whose first instance starts at `first`.
+    pub(super) fn on_wall(&self, zone: &NamedTimeZone, first: DateTime) -> Result<DateTime> {
         if self.is_day {
-            // A day in a series of times is the one of that day.
+            // A date in a timed series means the instance of that day.
             return Ok(self.wall.date().to_datetime(first.time()));
         }
-        // Within one zone nothing is computed: a time that clocks skip would move.
-        if zone.name() == self.zone.name() { Ok(self.wall) } else { Ok(zone.wall(self.zone.instant(self.wall)?)) }
+        // No conversion within the same zone: a local time that a clock change skips would move.
+        if zone.name() == self.zone.name() {
+            Ok(self.wall)
+        } else {
+            Ok(zone.to_local(self.zone.to_instant(self.wall)?))
+        }
     }
 }
 
-/// All moments that a property names, in the zones of its file; `home` is where times without a zone are.
-pub(super) fn moments(
+/// Parses all values of a property in their time zones. `home` is the time zone of values without one.
+pub(super) fn parse_datetimes(
     property: &Property,
-    zones: &Zones,
-    home: &Zone,
-    report: &mut Report,
-) -> Result<Vec<Moment>, Problem> {
+    zones: &TimezoneLookup,
+    home: &NamedTimeZone,
+    report: &mut ImportReport,
+) -> Result<Vec<IcsDateTime>, ImportProblem> {
     let zone = match property.parameter(&Parameter::Tzid) {
         None => home.clone(),
         Some(name) => zones.find(&name).unwrap_or_else(|| {
             let message = format!("time zone `{name}` is unknown; read as {}", home.name());
-            report.note(property.problem(message));
+            report.add_problem(property.problem(message));
             home.clone()
         }),
     };
@@ -56,51 +60,56 @@ pub(super) fn moments(
     for text in property.value().split(',') {
         let (text, rest) = text.trim().split_once('/').unwrap_or((text.trim(), ""));
         if !rest.is_empty() {
-            report.note(property.problem("is a period; only its start was read"));
+            report.add_problem(property.problem("is a period; only its start was read"));
         }
         let (wall, form) = parse(text).ok_or_else(|| property.problem(format!("`{text}` is no day and no time")))?;
         if !(1..=LAST_YEAR).contains(&wall.year()) {
             return Err(property.problem(format!("`{text}` is not within the years 1 to {LAST_YEAR}")));
         }
-        let is_day = is_day || form == Form::Day;
+        let is_day = is_day || form == DateTimeForm::Day;
         let wall = if is_day { wall.date().to_datetime(jiff::civil::Time::midnight()) } else { wall };
         let zone = match form {
-            Form::Utc if !is_day => utc(property)?,
+            DateTimeForm::Utc if !is_day => utc(property)?,
             _ if is_day => home.clone(),
             _ => zone.clone(),
         };
-        moments.push(Moment { zone, wall, is_day });
+        moments.push(IcsDateTime { zone, wall, is_day });
     }
     Ok(moments)
 }
 
-/// The one moment that a property names.
-pub(super) fn moment(property: &Property, zones: &Zones, home: &Zone, report: &mut Report) -> Result<Moment, Problem> {
-    let mut all = moments(property, zones, home, report)?;
+/// Parses the single value of a property.
+pub(super) fn parse_datetime(
+    property: &Property,
+    zones: &TimezoneLookup,
+    home: &NamedTimeZone,
+    report: &mut ImportReport,
+) -> Result<IcsDateTime, ImportProblem> {
+    let mut all = parse_datetimes(property, zones, home, report)?;
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
         _ => Err(property.problem("names more than one time")),
     }
 }
 
-/// The instant of a property that is always in UTC.
+/// Parses the value of a property that is always in UTC.
 pub(super) fn stamp(property: &Property) -> Option<Time> {
     let (wall, _) = parse(property.value())?;
-    utc(property).ok()?.instant(wall).ok()
+    utc(property).ok()?.to_instant(wall).ok()
 }
 
-fn utc(property: &Property) -> Result<Zone, Problem> {
-    Zone::named("UTC").map_err(|error| property.problem(error.message()))
+fn utc(property: &Property) -> Result<NamedTimeZone, ImportProblem> {
+    NamedTimeZone::from_iana_name("UTC").map_err(|error| property.problem(error.message()))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum DateTimeForm {
     Day,
     Wall,
     Utc,
 }
 
-fn parse(text: &str) -> Option<(DateTime, Form)> {
+fn parse(text: &str) -> Option<(DateTime, DateTimeForm)> {
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (body, is_utc) = match text.strip_suffix(['Z', 'z']) {
         Some(body) => (body, true),
@@ -115,22 +124,22 @@ fn parse(text: &str) -> Option<(DateTime, Form)> {
     }
     match time {
         None if is_utc => None,
-        None => Some((jiff::civil::Date::strptime("%Y%m%d", day).ok()?.into(), Form::Day)),
+        None => Some((jiff::civil::Date::strptime("%Y%m%d", day).ok()?.into(), DateTimeForm::Day)),
         Some(time) if time.len() != 6 || !is_digits(time) => None,
         Some(time) => {
             let wall = DateTime::strptime("%Y%m%d%H%M%S", format!("{day}{time}")).ok()?;
-            Some((wall, if is_utc { Form::Utc } else { Form::Wall }))
+            Some((wall, if is_utc { DateTimeForm::Utc } else { DateTimeForm::Wall }))
         }
     }
 }
 
-/// An instant as it is written in UTC.
+/// Formats an instant in UTC.
 pub(super) fn in_utc(time: Time) -> Result<String> {
-    Ok(format!("{}Z", digits(Zone::named("UTC")?.wall(time))))
+    Ok(format!("{}Z", digits(NamedTimeZone::from_iana_name("UTC")?.to_local(time))))
 }
 
-/// A property with a time on the wall of a place, or only with its day.
-pub(super) fn written(name: &str, wall: DateTime, zone: &Zone, is_day: bool) -> String {
+/// Formats a property with a local time in a time zone, or with a date.
+pub(super) fn format_property(name: &str, wall: DateTime, zone: &NamedTimeZone, is_day: bool) -> String {
     match (is_day, zone.name()) {
         (true, _) => format!("{name};VALUE=DATE:{}", wall.strftime("%Y%m%d")),
         (false, "UTC") => format!("{name}:{}Z", digits(wall)),
@@ -138,7 +147,7 @@ pub(super) fn written(name: &str, wall: DateTime, zone: &Zone, is_day: bool) -> 
     }
 }
 
-/// A time on the wall, without a zone.
+/// Formats a local time without a time zone.
 pub(super) fn digits(wall: DateTime) -> String {
     wall.strftime("%Y%m%dT%H%M%S").to_string()
 }

@@ -1,23 +1,23 @@
-//! An event as the properties of a VEVENT, not yet folded.
+//! Formats an event as the properties of a VEVENT, not yet folded.
 
 use superstep::Result;
 use superstep::core::time::Time;
 
 use super::draft::{after, priority};
-use super::kept::Kept;
+use super::kept::PreservedProperties;
 use super::lines::escape;
 use super::people::{Attendee, attendee, attendee_line, resource, resources_line};
-use super::when::{Moment, in_utc, written};
-use crate::calendar::{Board, Event, Flexibility, Priority, Recurrence};
-use crate::zone::Zone;
+use super::when::{IcsDateTime, format_property, in_utc};
+use crate::calendar::{CalendarSnapshot, Event, Flexibility, Priority, Recurrence};
+use crate::zone::NamedTimeZone;
 
-/// The properties of an event, and the alarms that it kept.
+/// Returns the properties of an event and its preserved alarms.
 ///
 /// # Errors
-/// When its zone is unknown, or a time beyond what can be written.
-pub(super) fn properties(event: &Event, board: &Board) -> Result<Vec<String>> {
-    let zone = Zone::named(&event.zone)?;
-    let kept = Kept::of(&event.extra);
+/// Returns an error if the time zone is unknown or a time is out of range.
+pub(super) fn properties(event: &Event, board: &CalendarSnapshot) -> Result<Vec<String>> {
+    let zone = NamedTimeZone::from_iana_name(&event.zone)?;
+    let kept = PreservedProperties::from_lines(&event.preserved_properties);
     let mut lines = vec![format!("UID:{}", escape(&event.uid)), format!("DTSTAMP:{}", in_utc(event.updated_at)?)];
     lines.extend(times(event, &zone, &kept)?);
     lines.extend(instance(event, board, &zone)?);
@@ -30,18 +30,18 @@ pub(super) fn properties(event: &Event, board: &Board) -> Result<Vec<String>> {
     lines.extend(people(event, board, &kept));
     lines.extend(things(event, board, &kept));
     lines.extend(kept.same("PRIORITY", |kept| priority(kept) == Some(event.priority)).or(importance(event)));
-    // All that is on a calendar is confirmed; a file may call it tentative.
+    // Every exported event is confirmed; the imported file may have called it tentative.
     lines.push(kept.same("STATUS", |_| true).unwrap_or_else(|| "STATUS:CONFIRMED".to_owned()));
     lines.push(format!("SEQUENCE:{}", event.sequence));
     lines.push(format!("CREATED:{}", in_utc(event.created_at)?));
     lines.push(format!("LAST-MODIFIED:{}", in_utc(event.updated_at)?));
     lines.extend(flexibility(event).map(|word| format!("X-SUPERSTEP-FLEXIBILITY:{word}")));
-    lines.extend(kept.others());
+    lines.extend(kept.verbatim_lines());
     Ok(lines)
 }
 
-fn times(event: &Event, zone: &Zone, kept: &Kept) -> Result<[String; 2]> {
-    let start = Moment { zone: zone.clone(), wall: zone.wall(event.span.start), is_day: event.is_all_day };
+fn times(event: &Event, zone: &NamedTimeZone, kept: &PreservedProperties) -> Result<[String; 2]> {
+    let start = IcsDateTime { zone: zone.clone(), wall: zone.to_local(event.span.start), is_day: event.is_all_day };
     let duration = kept.same("DURATION", |kept| after(&start, kept).is_ok_and(|end| end == event.span.end));
     let end = match duration {
         Some(duration) => duration,
@@ -50,38 +50,38 @@ fn times(event: &Event, zone: &Zone, kept: &Kept) -> Result<[String; 2]> {
     Ok([at("DTSTART", event.span.start, zone, event.is_all_day)?, end])
 }
 
-/// A property with a time in a place. The second of two times that look the same on the wall is written in UTC.
-fn at(name: &str, time: Time, zone: &Zone, is_day: bool) -> Result<String> {
-    let wall = zone.wall(time);
-    if is_day || zone.instant(wall)? == time {
-        return Ok(written(name, wall, zone, is_day));
+/// Formats a property with a time in a time zone. The second of two equal local times is written in UTC.
+fn at(name: &str, time: Time, zone: &NamedTimeZone, is_day: bool) -> Result<String> {
+    let wall = zone.to_local(time);
+    if is_day || zone.to_instant(wall)? == time {
+        return Ok(format_property(name, wall, zone, is_day));
     }
     Ok(format!("{name}:{}", in_utc(time)?))
 }
 
-/// RECURRENCE-ID, as the series writes its times.
-fn instance(event: &Event, board: &Board, zone: &Zone) -> Result<Option<String>> {
-    let Some(of) = &event.exception_of else {
-        // The instance of a series that is not here.
-        let kept = event.extra.iter().find(|line| line.starts_with("RECURRENCE-ID"));
+/// Formats RECURRENCE-ID in the time zone of the series.
+fn instance(event: &Event, board: &CalendarSnapshot, zone: &NamedTimeZone) -> Result<Option<String>> {
+    let Some(of) = &event.recurrence_override else {
+        // Instance of a series that is not in the snapshot.
+        let kept = event.preserved_properties.iter().find(|line| line.starts_with("RECURRENCE-ID"));
         return Ok(kept.cloned());
     };
     let (zone, is_day) = match board.events.get(&of.series) {
-        Some(series) => (Zone::named(&series.zone)?, series.is_all_day),
+        Some(series) => (NamedTimeZone::from_iana_name(&series.zone)?, series.is_all_day),
         None => (zone.clone(), event.is_all_day),
     };
-    Ok(Some(written("RECURRENCE-ID", of.start, &zone, is_day)))
+    Ok(Some(format_property("RECURRENCE-ID", of.start, &zone, is_day)))
 }
 
-fn repetition(recurrence: &Recurrence, zone: &Zone, is_day: bool) -> Vec<String> {
+fn repetition(recurrence: &Recurrence, zone: &NamedTimeZone, is_day: bool) -> Vec<String> {
     let rule = (!recurrence.rule.is_empty()).then(|| format!("RRULE:{}", recurrence.rule));
-    let added = recurrence.added.iter().map(|wall| written("RDATE", *wall, zone, is_day));
-    let left_out = recurrence.left_out.iter().map(|wall| written("EXDATE", *wall, zone, is_day));
+    let added = recurrence.rdates.iter().map(|wall| format_property("RDATE", *wall, zone, is_day));
+    let left_out = recurrence.exdates.iter().map(|wall| format_property("EXDATE", *wall, zone, is_day));
     rule.into_iter().chain(added).chain(left_out).collect()
 }
 
-/// Who takes part, in the words of the file where it had some, and the guests that it had.
-fn people(event: &Event, board: &Board, kept: &Kept) -> Vec<String> {
+/// Formats the participants, with the preserved line if there is one, and the preserved external guests.
+fn people(event: &Event, board: &CalendarSnapshot, kept: &PreservedProperties) -> Vec<String> {
     let known: Vec<_> = kept.named("ATTENDEE").map(|property| (property, attendee(property, board))).collect();
     let mut lines = Vec::new();
     for participant in &event.participants {
@@ -93,15 +93,15 @@ fn people(event: &Event, board: &Board, kept: &Kept) -> Vec<String> {
         let is_here = match who {
             Attendee::Member(_) => false,
             Attendee::Resource(id) => event.resources.contains(id),
-            Attendee::Stranger => true,
+            Attendee::External => true,
         };
         lines.extend(is_here.then(|| property.raw.clone()));
     }
     lines
 }
 
-/// What is used: as the file had it, without what is no longer used and with what came on top.
-fn things(event: &Event, board: &Board, kept: &Kept) -> Vec<String> {
+/// Formats the resources: the preserved lines, without resources that are no longer used, plus the new ones.
+fn things(event: &Event, board: &CalendarSnapshot, kept: &PreservedProperties) -> Vec<String> {
     let as_people = kept.named("ATTENDEE").filter_map(|property| match attendee(property, board) {
         Attendee::Resource(id) => Some(id),
         _ => None,

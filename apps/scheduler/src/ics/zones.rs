@@ -1,7 +1,7 @@
-//! Which place a file means by the name of a time zone.
+//! Resolves the time zone names of a file.
 //!
-//! By its IANA name, by the name that Windows has for it, by what its VTIMEZONE says beside the name, and at last by the
-//! hours in that VTIMEZONE: any place whose clocks go the same way will do.
+//! Tried in this order: the IANA name, the Windows name, the location in the VTIMEZONE, and the offsets in the
+//! VTIMEZONE. For the last, any time zone with the same offsets is accepted.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -13,14 +13,14 @@ use jiff::civil::DateTime;
 use superstep::core::time::Time;
 
 use super::component::{Component, marker};
-use super::lines::Line;
+use super::lines::ContentLine;
 use super::property::Property;
 use super::when::{digits, stamp};
-use crate::calendar::{Board, Event, Flexibility, Priority, Recurrence, Span};
+use crate::calendar::{CalendarSnapshot, Event, Flexibility, Priority, Recurrence, TimeRange};
 use crate::models::EventStatus;
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-/// Places that people know, asked before all others: there are hundreds with the hours of Berlin.
+/// Well-known time zones, tried first, because several time zones have the same offsets.
 const FAMILIAR: [&str; 20] = [
     "America/New_York",
     "America/Chicago",
@@ -44,84 +44,87 @@ const FAMILIAR: [&str; 20] = [
     "Pacific/Auckland",
 ];
 
-/// A second, as times count.
+/// One second in microseconds.
 const SECOND: i64 = 1_000_000;
 
-/// The zones of a file.
+/// Time zones that a file defines, by TZID.
 #[derive(Debug)]
-pub(super) struct Zones(BTreeMap<String, Zone>);
+pub(super) struct TimezoneLookup(BTreeMap<String, NamedTimeZone>);
 
-impl Zones {
-    /// Those that the file defines, at about the time at which it is read.
-    pub(super) fn new(components: &[Component], board: &Board, now: Time) -> Self {
+impl TimezoneLookup {
+    /// Resolves the VTIMEZONEs of a file. Offsets are compared around `now`.
+    pub(super) fn new(components: &[Component], board: &CalendarSnapshot, now: Time) -> Self {
         let defined = components.iter().filter(|one| one.name == "VTIMEZONE" && one.flaw.is_none());
         let named = defined.filter_map(|one| {
             let name = one.own.iter().filter_map(Property::read).find(|property| property.name == "TZID")?.text();
-            let zone = by_name(&name).or_else(|| by_definition(one)).or_else(|| by_hours(one, board, now))?;
+            let zone = by_name(&name).or_else(|| by_definition(one)).or_else(|| by_utc_offsets(one, board, now))?;
             Some((name, zone))
         });
         Self(named.collect())
     }
 
-    /// The place that is meant by a name.
-    pub(super) fn find(&self, name: &str) -> Option<Zone> {
+    /// Returns the time zone for a name.
+    pub(super) fn find(&self, name: &str) -> Option<NamedTimeZone> {
         self.0.get(name).cloned().or_else(|| by_name(name))
     }
 }
 
-fn by_name(name: &str) -> Option<Zone> {
-    let known = |zone: Tz| Zone::named(&zone.name()?).ok();
-    // A known name must stay as it is: the library writes some of them differently.
-    Zone::named(name).ok().or_else(|| Tz::from_str(name).ok().and_then(known))
+fn by_name(name: &str) -> Option<NamedTimeZone> {
+    let known = |zone: Tz| NamedTimeZone::from_iana_name(&zone.name()?).ok();
+    // A known IANA name stays as written, because `calcard` renames some of them.
+    NamedTimeZone::from_iana_name(name).ok().or_else(|| Tz::from_str(name).ok().and_then(known))
 }
 
-/// By `X-LIC-LOCATION` and the like.
-fn by_definition(component: &Component) -> Option<Zone> {
+/// Resolves `X-LIC-LOCATION` and similar properties.
+fn by_definition(component: &Component) -> Option<NamedTimeZone> {
     let lines: String = component.own.iter().map(|line| format!("{}\n", line.text)).collect();
     let calendar = ICalendar::parse(format!("BEGIN:VTIMEZONE\n{lines}END:VTIMEZONE\n")).ok()?;
     let (_, zone) = calendar.components.first()?.timezone()?;
-    Zone::named(&zone.name()?).ok()
+    NamedTimeZone::from_iana_name(&zone.name()?).ok()
 }
 
-/// The family's own zone, a familiar one, or the first by name, with the same hours in the years around now.
-fn by_hours(component: &Component, board: &Board, now: Time) -> Option<Zone> {
+/// Returns a time zone with the same offsets in the years around `now`: that of the family, a well-known one, or
+/// the first by name.
+fn by_utc_offsets(component: &Component, board: &CalendarSnapshot, now: Time) -> Option<NamedTimeZone> {
     let month = 30 * 86_400 * SECOND;
     let moments: Vec<i64> = (-12..=24).map(|months| now.as_unix_micros() + months * month).collect();
-    let hours = Hours::read(component, board, Time::from_unix_micros(*moments.last()?).ok()?)?;
-    let fits = |zone: &Zone| {
-        moments.iter().all(|at| Time::from_unix_micros(*at).is_ok_and(|time| hours.at(time) == offset(zone, time)))
+    let hours = OffsetTimeline::read(component, board, Time::from_unix_micros(*moments.last()?).ok()?)?;
+    let fits = |zone: &NamedTimeZone| {
+        moments
+            .iter()
+            .all(|at| Time::from_unix_micros(*at).is_ok_and(|time| hours.offset_at(time) == offset(zone, time)))
     };
     let mut names: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
     names.sort_unstable();
     let others = names.iter().map(String::as_str).filter(|name| name.contains('/'));
     let mut candidates = std::iter::once(board.family.zone.as_str()).chain(FAMILIAR).chain(others);
-    candidates.find_map(|name| Zone::named(name).ok().filter(fits))
+    candidates.find_map(|name| NamedTimeZone::from_iana_name(name).ok().filter(fits))
 }
 
-/// How far the wall of a place is from UTC, in seconds.
-fn offset(zone: &Zone, time: Time) -> i64 {
-    let wall = zone.wall(time).to_zoned(jiff::tz::TimeZone::UTC);
+/// Returns the UTC offset in seconds.
+fn offset(zone: &NamedTimeZone, time: Time) -> i64 {
+    let wall = zone.to_local(time).to_zoned(jiff::tz::TimeZone::UTC);
     wall.map_or(i64::MAX, |wall| (wall.timestamp().as_microsecond() - time.as_unix_micros()).div_euclid(SECOND))
 }
 
-/// When the clocks of a VTIMEZONE change, and to what.
+/// UTC offsets of a VTIMEZONE: its transitions and the offset before the first one.
 #[derive(Debug)]
-pub(super) struct Hours {
+pub(super) struct OffsetTimeline {
     before: i64,
     changes: Vec<(i64, i64)>,
 }
 
-impl Hours {
-    /// All changes until a moment; nothing when the component cannot be understood.
-    pub(super) fn read(component: &Component, board: &Board, until: Time) -> Option<Self> {
+impl OffsetTimeline {
+    /// Computes all transitions until an instant; `None` if the component is invalid.
+    pub(super) fn read(component: &Component, board: &CalendarSnapshot, until: Time) -> Option<Self> {
         let mut changes = Vec::new();
         for observance in observances(&component.nested) {
             let find = |name: &str| observance.iter().find(|property| property.name == name);
             let (from, to) = (seconds(find("TZOFFSETFROM")?.value())?, seconds(find("TZOFFSETTO")?.value())?);
             let event = onsets(&observance, from)?;
-            let all = Span::new(Time::from_unix_micros(-62_000_000_000 * SECOND).ok()?, until)?;
+            let all = TimeRange::new(Time::from_unix_micros(-62_000_000_000 * SECOND).ok()?, until)?;
             for instance in board.instances_of(&Arc::new(event), &all).ok()? {
-                // The wall was read as if it were in UTC.
+                // The local time was parsed as if it were UTC.
                 changes.push((instance.span.start.as_unix_micros() - from * SECOND, from, to));
             }
         }
@@ -130,15 +133,15 @@ impl Hours {
         Some(Self { before, changes: changes.into_iter().map(|(at, _, to)| (at, to)).collect() })
     }
 
-    /// How far the wall is from UTC then, in seconds.
-    pub(super) fn at(&self, time: Time) -> i64 {
+    /// Returns the UTC offset at an instant, in seconds.
+    pub(super) fn offset_at(&self, time: Time) -> i64 {
         let after = self.changes.partition_point(|(at, _)| *at <= time.as_unix_micros());
         after.checked_sub(1).map_or(self.before, |last| self.changes[last].1)
     }
 }
 
-/// The properties of each STANDARD and DAYLIGHT.
-fn observances(nested: &[Line]) -> Vec<Vec<Property>> {
+/// Returns the properties of each STANDARD and DAYLIGHT.
+fn observances(nested: &[ContentLine]) -> Vec<Vec<Property>> {
     let mut all: Vec<Vec<Property>> = Vec::new();
     for line in nested {
         if marker(&line.text, "BEGIN:").is_some() {
@@ -150,31 +153,31 @@ fn observances(nested: &[Line]) -> Vec<Vec<Property>> {
     all
 }
 
-/// The changes of an observance as a series, with its wall as if it were in UTC.
+/// Converts the transitions of an observance to a series, with local times stored as UTC.
 fn onsets(observance: &[Property], from: i64) -> Option<Event> {
     let find = |name: &str| observance.iter().find(|property| property.name == name);
     let start = stamp(find("DTSTART")?)?;
     let rule = find("RRULE").map(|rule| with_end_on_the_wall(rule.value(), from)).unwrap_or_default();
-    // Clocks change by the year; any other rule could take for ever to compute.
+    // Transitions are yearly; any other rule could take unbounded time.
     let is_yearly = rule.is_ascii() && rule.contains("FREQ=YEARLY");
     if !is_yearly && !rule.is_empty() {
         return None;
     }
-    let utc = Zone::named("UTC").ok()?;
+    let utc = NamedTimeZone::from_iana_name("UTC").ok()?;
     let added = observance.iter().filter(|property| property.name == "RDATE").filter_map(stamp);
-    let added = added.map(|time| utc.wall(time)).collect();
+    let added = added.map(|time| utc.to_local(time)).collect();
     Some(Event {
         id: String::new(),
         uid: String::new(),
         calendar: String::new(),
         title: String::new(),
-        span: Span::new(start, Time::from_unix_micros(start.as_unix_micros() + SECOND).ok()?)?,
+        span: TimeRange::new(start, Time::from_unix_micros(start.as_unix_micros() + SECOND).ok()?)?,
         zone: "UTC".to_owned(),
         is_all_day: false,
         participants: Vec::new(),
         resources: Vec::new(),
-        recurrence: Some(Recurrence { rule, left_out: Vec::new(), added }),
-        exception_of: None,
+        recurrence: Some(Recurrence { rule, exdates: Vec::new(), rdates: added }),
+        recurrence_override: None,
         priority: Priority::default(),
         flexibility: Flexibility::default(),
         status: EventStatus::Confirmed,
@@ -182,13 +185,13 @@ fn onsets(observance: &[Property], from: i64) -> Option<Event> {
         sequence: 0,
         location: String::new(),
         notes: String::new(),
-        extra: Vec::new(),
+        preserved_properties: Vec::new(),
         created_at: start,
         updated_at: start,
     })
 }
 
-/// The rule with its UNTIL, which is in UTC, on the wall that is read as if it were in UTC.
+/// Converts UNTIL from UTC to the local time that is stored as UTC.
 fn with_end_on_the_wall(rule: &str, from: i64) -> String {
     let rule = rule.to_ascii_uppercase();
     let moved = |part: &str| {
@@ -201,7 +204,7 @@ fn with_end_on_the_wall(rule: &str, from: i64) -> String {
     parts.join(";")
 }
 
-/// An offset such as `-0500` or `+053000`, in seconds.
+/// Parses an offset such as `-0500` or `+053000` to seconds.
 fn seconds(text: &str) -> Option<i64> {
     let (sign, digits) = match text.split_at_checked(1)? {
         ("-", digits) => (-1, digits),

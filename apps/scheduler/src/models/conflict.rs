@@ -1,4 +1,4 @@
-//! What stands in the way of an event.
+//! Conflicts of an event.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Whether an event cannot be confirmed with it.
+    /// True if a conflict of this severity blocks the confirmation of an event.
     #[must_use]
     pub fn is_blocking(self) -> bool {
         self >= Self::High
@@ -63,7 +63,7 @@ impl Severity {
 
 /// Everything that stands in the way.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Given")]
+#[serde(try_from = "RawConflictDetectionData")]
 pub struct ConflictDetectionData {
     /// All of it.
     pub conflicts: Vec<Conflict>,
@@ -75,17 +75,17 @@ pub struct ConflictDetectionData {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct RawConflictDetectionData {
     conflicts: Vec<Conflict>,
     has_conflicts: bool,
     blocking_conflicts: Vec<String>,
 }
 
-impl TryFrom<Given> for ConflictDetectionData {
+impl TryFrom<RawConflictDetectionData> for ConflictDetectionData {
     type Error = String;
 
-    fn try_from(given: Given) -> Result<Self, String> {
-        let Given { conflicts, has_conflicts, blocking_conflicts } = given;
+    fn try_from(given: RawConflictDetectionData) -> Result<Self, String> {
+        let RawConflictDetectionData { conflicts, has_conflicts, blocking_conflicts } = given;
         if has_conflicts == conflicts.is_empty() {
             return Err(format!("has_conflicts is {has_conflicts}, and conflicts has {}", conflicts.len()));
         }

@@ -1,4 +1,4 @@
-//! An answer to a question.
+//! Results of queries.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

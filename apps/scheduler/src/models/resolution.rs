@@ -1,4 +1,4 @@
-//! Ways out of a conflict.
+//! Resolutions of a conflict.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub enum Strategy {
 
 /// All ways out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Given")]
+#[serde(try_from = "RawResolutionData")]
 pub struct ResolutionData {
     /// The best first.
     pub proposed_resolutions: Vec<ProposedResolution>,
@@ -85,17 +85,17 @@ pub struct ResolutionData {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct RawResolutionData {
     proposed_resolutions: Vec<ProposedResolution>,
     #[serde(default)]
     recommended_resolution: Option<String>,
 }
 
-impl TryFrom<Given> for ResolutionData {
+impl TryFrom<RawResolutionData> for ResolutionData {
     type Error = String;
 
-    fn try_from(given: Given) -> Result<Self, String> {
-        let Given { proposed_resolutions, recommended_resolution } = given;
+    fn try_from(given: RawResolutionData) -> Result<Self, String> {
+        let RawResolutionData { proposed_resolutions, recommended_resolution } = given;
         let is_known = |id: &String| proposed_resolutions.iter().any(|one| one.resolution_id == *id);
         match recommended_resolution.as_ref().filter(|id| !is_known(id)) {
             Some(unknown) => Err(format!("recommended_resolution is `{unknown}`, which is not proposed")),

@@ -1,4 +1,4 @@
-//! Whether things can be had.
+//! Availability of resources.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

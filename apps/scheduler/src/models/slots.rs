@@ -1,4 +1,4 @@
-//! Times that would do.
+//! Candidate time slots.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use superstep::core::time::Time;
 
 /// A time that would do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Given")]
+#[serde(try_from = "RawTimeSlot")]
 pub struct TimeSlot {
     /// When it starts.
     #[schemars(with = "String")]
@@ -24,7 +24,7 @@ pub struct TimeSlot {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct RawTimeSlot {
     #[schemars(with = "String")]
     start_time: Time,
     #[schemars(with = "String")]
@@ -34,11 +34,11 @@ struct Given {
     constraint_violations: Vec<String>,
 }
 
-impl TryFrom<Given> for TimeSlot {
+impl TryFrom<RawTimeSlot> for TimeSlot {
     type Error = String;
 
-    fn try_from(given: Given) -> Result<Self, String> {
-        let Given { start_time, end_time, score, available_participants, constraint_violations } = given;
+    fn try_from(given: RawTimeSlot) -> Result<Self, String> {
+        let RawTimeSlot { start_time, end_time, score, available_participants, constraint_violations } = given;
         if end_time <= start_time {
             return Err(format!("end_time is {end_time}, and must be after start_time, {start_time}"));
         }
@@ -52,13 +52,13 @@ impl TryFrom<Given> for TimeSlot {
 pub struct Score(#[schemars(range(min = 0.0, max = 1.0))] f64);
 
 impl Score {
-    /// The nearest score to a number; to two digits, so that scores can be told apart by people.
+    /// Creates the score nearest to a number: clamped to 0 to 1, and rounded to two digits for display.
     #[must_use]
     pub fn near(value: f64) -> Self {
         Self((value.clamp(0.0, 1.0) * 100.0).round() / 100.0)
     }
 
-    /// The number.
+    /// Returns the score as a number from 0 to 1.
     #[must_use]
     pub fn value(self) -> f64 {
         self.0

@@ -1,41 +1,45 @@
-//! Takes the way out that was chosen, on paper: the calendar is written when the event is confirmed.
+//! Applies the chosen resolution to the plan. The calendar is not written before the event is confirmed.
 
-use superstep::{Code, Ctx, Cx, Error, NodeError, Result, View};
+use superstep::{Error, ErrorCode, NodeError, Result, RunContext, TaskContext, View};
 
-use super::told::{json, or_failed, proposed};
-use crate::home::{self, Home};
+use crate::agents::agent_update::{json, or_record_error, proposed};
+use crate::context::{self, SchedulerContext};
 use crate::models::EventStatus;
-use crate::notes;
-use crate::state::{Agent, Scheduler, SchedulerUpdate, Step};
-use crate::workflow::stepped;
+use crate::state::request_state;
+use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStep};
+use crate::state_utils::with_transition;
 
-/// How often a way out is taken in one request.
+/// Maximum number of resolutions applied in one request.
 const MOST_ROUNDS: u32 = 3;
 
-/// Takes the way out.
+/// Adds the chosen resolution to the plan.
 pub(crate) async fn apply_resolution(
-    state: View<Scheduler>,
-    home: Ctx<Home>,
-    cx: Cx,
-) -> Result<SchedulerUpdate, NodeError> {
+    state: View<FamilySchedulerState>,
+    home: RunContext<SchedulerContext>,
+    cx: TaskContext,
+) -> Result<FamilySchedulerStateUpdate, NodeError> {
     let worked = take(&state, &home, &cx).await;
-    or_failed(worked, (&state, Agent::Resolution.name()), &home, &cx).await
+    or_record_error(worked, (&state, AgentName::Resolution.name()), &home, &cx).await
 }
 
-async fn take(state: &Scheduler, home: &Home, cx: &Cx) -> Result<SchedulerUpdate> {
-    let (now, board) = (home::now(cx)?, home.board().await?);
-    let rounds = notes::rounds(state);
+async fn take(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    cx: &TaskContext,
+) -> Result<FamilySchedulerStateUpdate> {
+    let (now, board) = (context::now(cx)?, home.snapshot().await?);
+    let rounds = request_state::rounds(state);
     if rounds >= MOST_ROUNDS {
         let fact = format!("after {MOST_ROUNDS} ways out there is still a conflict");
-        return Err(Error::new(Code::PolicyRefused, fact));
+        return Err(Error::new(ErrorCode::PolicyRefused, fact));
     }
-    let mut plan = notes::plan(state)?;
-    plan.ways.extend(state.selected_resolution.clone());
-    let event = plan.on(&board, &state.user_id, now)?.shown(now)?;
-    // What is looked at next is the event as the way out makes it.
-    let update = stepped(Scheduler::update(), state.current_step, Step::ResourceCheck, now);
+    let mut plan = request_state::plan(state)?;
+    plan.resolutions.extend(state.selected_resolution.clone());
+    let event = plan.apply_to(&board, &state.user_id, now)?.next_instance(now)?;
+    // Conflicts are detected again for the event as the resolution changes it.
+    let update = with_transition(FamilySchedulerState::update(), state.current_step, WorkflowStep::ResourceCheck, now);
     Ok(update
         .proposed_event(Some(proposed(&event, EventStatus::Proposed)))
-        .notes((notes::PLAN.to_owned(), json(&plan)?))
-        .notes((notes::ROUNDS.to_owned(), (rounds + 1).into())))
+        .notes((request_state::PLAN.to_owned(), json(&plan)?))
+        .notes((request_state::ROUNDS.to_owned(), (rounds + 1).into())))
 }

@@ -1,81 +1,81 @@
-//! What is wanted: something new, a change, that something is not, or to know something.
+//! Detects the intent of a sentence: create, modify, cancel or query.
 
 use std::ops::Range;
 
-use super::Part;
-use super::pattern::pattern;
-use super::reader::{Finding, Reader};
-use super::sense::{Sense, Verb, Way};
-use super::token::{Kind, Token};
+use super::SpanKind;
+use super::phrase_meaning::{PhraseMeaning, Verb, VerbModifier};
+use super::phrase_pattern::pattern;
+use super::phrase_reader::{PhraseMatch, PhraseReader};
+use super::token::{Token, TokenKind};
 use crate::models::{EventType, QueryType};
 
-/// What is wanted.
+/// Intent of a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Intent {
-    /// What.
+    /// The intent.
     pub(super) wanted: EventType,
-    /// What more the verb says.
-    pub(super) way: Way,
-    /// Whether words say so, rather than the lack of other words.
+    /// Modifier of the verb.
+    pub(super) way: VerbModifier,
+    /// True if words of the sentence express the intent, rather than the absence of others.
     pub(super) is_said: bool,
-    /// Whether the sentence says what is not wanted: `don't cancel`.
+    /// True if the sentence says what not to do: `don't cancel`.
     pub(super) is_negated: bool,
-    /// Where the verb is.
+    /// Token range of the verb.
     pub(super) verb: Range<usize>,
 }
 
 impl Intent {
-    /// Whether a mere `not` was taken for a cancellation.
+    /// True if the only sign of a cancellation is a word such as `not`.
     pub(super) fn is_weak_no(&self) -> bool {
-        self.way == Way::Weak && !self.is_said
+        self.way == VerbModifier::Weak && !self.is_said
     }
 }
 
-/// Finds what is wanted and marks the verb as read.
-pub(super) fn intent(reader: &mut Reader<'_>, findings: &[Finding]) -> Intent {
+/// Detects the intent and marks the verb as matched.
+pub(super) fn intent(reader: &mut PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     let found = find(reader, findings);
     reader.tokens[found.verb.clone()].iter_mut().for_each(|token| {
-        token.read_as.get_or_insert(Part::Intent);
+        token.read_as.get_or_insert(SpanKind::Intent);
     });
     found
 }
 
-fn find(reader: &Reader<'_>, findings: &[Finding]) -> Intent {
+fn find(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     let said = |wanted, way, verb| Intent { wanted, way, is_said: true, is_negated: false, verb };
     let lists = reader.language.words;
-    let is_asked = reader.tokens.last().is_some_and(|token| token.kind == Kind::Sign('?'));
-    let first = reader.tokens.iter().position(|token| token.kind == Kind::Word && !token.is_in(lists.polite));
+    let is_asked = reader.tokens.last().is_some_and(|token| token.kind == TokenKind::Sign('?'));
+    let first = reader.tokens.iter().position(|token| token.kind == TokenKind::Word && !token.is_in(lists.polite));
     if let Some(at) = first
         && is_opener(reader, at, is_asked)
     {
-        return said(EventType::Query, Way::Plain, at..opener_end(reader, at));
+        return said(EventType::Query, VerbModifier::Plain, at..opener_end(reader, at));
     }
     if let Some((verb, place)) = verb(reader) {
         return said(verb.intent, verb.way, place);
     }
-    let moves = |finding: &Finding| matches!(finding.sense, Sense::Later | Sense::Earlier);
+    let moves = |finding: &PhraseMatch| matches!(finding.sense, PhraseMeaning::Later | PhraseMeaning::Earlier);
     if findings.iter().any(moves) {
-        return said(EventType::Modify, Way::Plain, 0..0);
+        return said(EventType::Modify, VerbModifier::Plain, 0..0);
     }
     if is_asked {
-        return said(EventType::Query, Way::Plain, 0..0);
+        return said(EventType::Query, VerbModifier::Plain, 0..0);
     }
     if first.is_some_and(|at| matches!(reader.tokens[at].lower.as_str(), "no" | "kein" | "keine")) {
         let at = first.unwrap_or(0);
-        return said(EventType::Cancel, Way::Plain, at..at + 1);
+        return said(EventType::Cancel, VerbModifier::Plain, at..at + 1);
     }
     let is_negated = (0..reader.tokens.len()).any(|at| is_negated(reader, at) && !verbs_at(reader, at).is_empty());
     let is_no = |token: &Token| token.read_as.is_none() && token.is_in(lists.nots);
-    // `Emma isn't going swimming`: whether that is a cancellation has to be asked.
+    // `Emma isn't going swimming` may be a cancellation, so the family is asked.
     if let (false, Some(at)) = (is_negated, reader.tokens.iter().position(is_no)) {
         let verb = at..at + 1;
-        return Intent { wanted: EventType::Cancel, way: Way::Weak, is_said: false, is_negated: false, verb };
+        return Intent { wanted: EventType::Cancel, way: VerbModifier::Weak, is_said: false, is_negated: false, verb };
     }
-    Intent { wanted: EventType::Create, way: Way::Plain, is_said: false, is_negated, verb: 0..0 }
+    Intent { wanted: EventType::Create, way: VerbModifier::Plain, is_said: false, is_negated, verb: 0..0 }
 }
 
-/// Whether a question begins here. `do`, `have` and `will` may as well begin something else.
-fn is_opener(reader: &Reader<'_>, at: usize, is_asked: bool) -> bool {
+/// True if a query begins at the token. `do`, `have` and `will` may also begin other sentences.
+fn is_opener(reader: &PhraseReader<'_>, at: usize, is_asked: bool) -> bool {
     let lists = reader.language.words;
     let token = &reader.tokens[at];
     if !token.is_in(lists.openers) || token.read_as.is_some() {
@@ -86,47 +86,49 @@ fn is_opener(reader: &Reader<'_>, at: usize, is_asked: bool) -> bool {
     !matches!(token.lower.as_str(), "do" | "have" | "has" | "will" | "es" | "que") || is_asked || next_is_person
 }
 
-/// Where the opener ends: `how many events` says no more of what is asked about than `what` does.
-fn opener_end(reader: &Reader<'_>, at: usize) -> usize {
-    let ends = reader.language.words.counting.iter().filter_map(|one| Some(reader.fits(&pattern(one), at)?.1));
+/// Returns the end of the opener, so that `how many events` is treated like `what`.
+fn opener_end(reader: &PhraseReader<'_>, at: usize) -> usize {
+    let ends = reader.language.words.counting.iter().filter_map(|one| Some(reader.match_pattern(&pattern(one), at)?.1));
     ends.max().unwrap_or(at + 1)
 }
 
-/// The first verb, the longest where several begin; `move` before `instead` at the end.
-fn verb(reader: &Reader<'_>) -> Option<(&'static Verb, Range<usize>)> {
+/// Returns the first verb, and the longest one if several begin at the same token. `move` takes precedence over a
+/// later `instead`.
+fn verb(reader: &PhraseReader<'_>) -> Option<(&'static Verb, Range<usize>)> {
     let mut places = (0..reader.tokens.len()).filter(|at| !is_noun(reader, *at) && !is_negated(reader, *at));
-    // A tail says more than none.
+    // With the same length, a verb with a tail is more specific.
     places.find_map(|at| verbs_at(reader, at).into_iter().max_by_key(|(verb, place)| (place.end, verb.tail.len())))
 }
 
-fn verbs_at(reader: &Reader<'_>, at: usize) -> Vec<(&'static Verb, Range<usize>)> {
-    // Only the first word may have a slip; further on `maestra` would be `muestra`.
+fn verbs_at(reader: &PhraseReader<'_>, at: usize) -> Vec<(&'static Verb, Range<usize>)> {
+    // Typing errors are accepted only in the first word. In later words, `maestra` would match `muestra`.
     let before = &reader.tokens[..at];
     let is_first = before.iter().all(|token| !token.is_left() || token.is_in(reader.language.words.polite));
     if !is_first && !reader.language.known.contains(reader.tokens[at].lower.as_str()) {
         return Vec::new();
     }
     let fits = reader.language.verbs.iter().filter_map(|(pattern, verb)| {
-        let (_, end) = reader.fits(pattern, at)?;
+        let (_, end) = reader.match_pattern(pattern, at)?;
         let has_tail = verb.tail.is_empty() || reader.tokens[end..].iter().any(|token| token.lower == verb.tail);
         has_tail.then_some((*verb, at..end))
     });
     fits.collect()
 }
 
-/// Whether the word before says that this is not wanted.
-fn is_negated(reader: &Reader<'_>, at: usize) -> bool {
+/// True if the word before negates the verb.
+fn is_negated(reader: &PhraseReader<'_>, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| reader.tokens.get(before));
     before.is_some_and(|before| before.is_in(reader.language.words.negations))
 }
 
-/// Whether a word that looks like a verb is none: `book club`, `the oil change`, `can't be moved`.
-fn is_noun(reader: &Reader<'_>, at: usize) -> bool {
+/// True if the word is a noun and not a verb: `book club`, `the oil change`, `can't be moved`.
+fn is_noun(reader: &PhraseReader<'_>, at: usize) -> bool {
     let (token, lists) = (&reader.tokens[at], reader.language.words);
-    let is_read = matches!(token.read_as, Some(Part::Flexibility | Part::Priority | Part::Date | Part::Length));
+    let is_read =
+        matches!(token.read_as, Some(SpanKind::Flexibility | SpanKind::Priority | SpanKind::Date | SpanKind::Length));
     let is_owner = token.is_owner && !token.is_in(&["let", "there"]);
     let is_phrase = reader.language.nouns.iter().any(|(noun, later)| {
-        let end = reader.fits(noun, at).map(|(_, end)| end);
+        let end = reader.match_pattern(noun, at).map(|(_, end)| end);
         let comes =
             |end: usize| later.is_none_or(|later| reader.tokens[end..].iter().any(|token| token.lower == later));
         end.is_some_and(comes)
@@ -141,8 +143,8 @@ fn is_noun(reader: &Reader<'_>, at: usize) -> bool {
     is_read || is_owner || is_phrase || (token.is_in(lists.ambiguous) && is_behind_noun())
 }
 
-/// What a question asks for, and whether its words say so.
-pub(super) fn query(reader: &Reader<'_>, intent: &Intent, has_thing: bool) -> (QueryType, bool) {
+/// Returns the kind of a query, and true if the words of the query express it.
+pub(super) fn query(reader: &PhraseReader<'_>, intent: &Intent, has_thing: bool) -> (QueryType, bool) {
     let lists = reader.language.words;
     if has_any(reader, lists.conflict) {
         return (QueryType::ConflictCheck, true);
@@ -157,13 +159,13 @@ pub(super) fn query(reader: &Reader<'_>, intent: &Intent, has_thing: bool) -> (Q
     (QueryType::EventLookup, !intent.verb.is_empty())
 }
 
-/// Whether a question asks what is in each other's way: `Are there any conflicts?`
-pub(super) fn asks_for_clashes(reader: &Reader<'_>) -> bool {
+/// True if a query asks for existing conflicts: `Are there any conflicts?`
+pub(super) fn asks_existing_conflicts(reader: &PhraseReader<'_>) -> bool {
     has_any(reader, reader.language.words.clashes)
 }
 
-/// Reads the words that ask whether something fits: they say nothing of what it is.
-pub(super) fn read_fitting(reader: &mut Reader<'_>) {
+/// Marks the words that ask whether something fits, because they are not part of the title.
+pub(super) fn consume_fit_words(reader: &mut PhraseReader<'_>) {
     let lists = reader.language.words;
     let mut asked = Vec::new();
     while let Some((from, to)) = phrase(reader, lists.conflict, asked.last().map_or(0, |last| last + 1)) {
@@ -174,21 +176,22 @@ pub(super) fn read_fitting(reader: &mut Reader<'_>) {
     }
     for (at, token) in reader.tokens.iter_mut().enumerate() {
         if asked.contains(&at) || token.is_in(lists.openers) {
-            token.read_as.get_or_insert(Part::Intent);
+            token.read_as.get_or_insert(SpanKind::Intent);
         }
     }
 }
 
-fn has_any(reader: &Reader<'_>, phrases: &[&'static str]) -> bool {
+fn has_any(reader: &PhraseReader<'_>, phrases: &[&'static str]) -> bool {
     phrase(reader, phrases, 0).is_some()
 }
 
-/// Where the first of some phrases is, from a token on.
-fn phrase(reader: &Reader<'_>, phrases: &[&'static str], from: usize) -> Option<(usize, usize)> {
+/// Returns the token range of the first matching phrase at or after `from`.
+fn phrase(reader: &PhraseReader<'_>, phrases: &[&'static str], from: usize) -> Option<(usize, usize)> {
     let patterns: Vec<_> = phrases.iter().map(|phrase| pattern(phrase)).collect();
-    let is_free = |at: &usize| !matches!(reader.tokens[*at].read_as, Some(Part::Date | Part::Time | Part::Repeat));
+    let is_free =
+        |at: &usize| !matches!(reader.tokens[*at].read_as, Some(SpanKind::Date | SpanKind::Time | SpanKind::Repeat));
     (from..reader.tokens.len()).filter(is_free).find_map(|at| {
-        let end = patterns.iter().find_map(|pattern| reader.fits(pattern, at))?.1;
+        let end = patterns.iter().find_map(|pattern| reader.match_pattern(pattern, at))?.1;
         Some((at, end))
     })
 }

@@ -1,32 +1,32 @@
-//! Cuts a sentence into words, numbers and signs, and remembers what each was read as.
+//! Tokeniser: splits a sentence into words, numbers and punctuation.
 
-use super::Part;
+use super::SpanKind;
 
-/// A word, a number or a sign.
+/// A word, a number or a punctuation character.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token {
-    /// In small letters without accents, and without the `'s` of an owner.
+    /// The text in lower case, without accents and without possessive `'s`.
     pub(super) lower: String,
-    /// What it looks like.
-    pub(super) kind: Kind,
-    /// Whether it ended in `'s`.
+    /// Form of the token.
+    pub(super) kind: TokenKind,
+    /// True if the token ended in `'s`.
     pub(super) is_owner: bool,
-    /// Whether it begins with a capital letter.
+    /// True if the token begins with a capital letter.
     pub(super) is_capital: bool,
-    /// Where it is in the sentence, in bytes.
+    /// Byte range in the sentence.
     pub(super) place: (usize, usize),
-    /// What it was read as; nothing is read twice.
-    pub(super) read_as: Option<Part>,
+    /// Part that the token was matched as. A token is matched at most once.
+    pub(super) read_as: Option<SpanKind>,
 }
 
-/// What a token looks like.
+/// Form of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word,
     Integer(u32),
     /// `1st`, `15th`.
     Ordinal(u32),
-    /// `14:00`; the flag says whether the hour has two digits.
+    /// `14:00`; the flag is true if the hour has two digits.
     Time(u32, u32, bool),
     /// `11.1.`, `1.5`, `14.30`.
     Dotted(u32, u32, Option<u32>),
@@ -38,18 +38,18 @@ pub(super) enum Kind {
 }
 
 impl Token {
-    /// Whether it is one of these words.
+    /// True if the token is one of the words.
     pub(super) fn is_in(&self, words: &[&str]) -> bool {
         words.contains(&self.lower.as_str())
     }
 
-    /// Whether nothing has read it yet and it means something.
+    /// True if the token is unmatched and not punctuation.
     pub(super) fn is_left(&self) -> bool {
-        self.read_as.is_none() && !matches!(self.kind, Kind::Sign(_))
+        self.read_as.is_none() && !matches!(self.kind, TokenKind::Sign(_))
     }
 }
 
-/// Cuts a sentence.
+/// Splits a sentence into tokens.
 pub(super) fn tokens(text: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -62,27 +62,27 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
         let (kind, length) = if first.is_ascii_digit() {
             number(rest)
         } else if first.is_alphabetic() {
-            (Kind::Word, word_length(rest))
+            (TokenKind::Word, word_length(rest))
         } else {
             let sign = if matches!(first, '–' | '—') { '-' } else { first };
-            (Kind::Sign(sign), first.len_utf8())
+            (TokenKind::Sign(sign), first.len_utf8())
         };
         found.push(token(&rest[..length], kind, at));
         at += length;
-        // `2026-01-11T14:00` is a day and a time.
-        if matches!(kind, Kind::Iso(..)) && text[at..].starts_with('T') {
+        // `2026-01-11T14:00` is a date and a time.
+        if matches!(kind, TokenKind::Iso(..)) && text[at..].starts_with('T') {
             at += 1;
         }
     }
     found
 }
 
-fn token(text: &str, kind: Kind, at: usize) -> Token {
+fn token(text: &str, kind: TokenKind, at: usize) -> Token {
     let folded = fold(text);
     let is_half = matches!(folded.trim_end_matches('.'), "a.m" | "p.m");
     let owned = folded.strip_suffix("'s").filter(|owner| !owner.is_empty());
     let lower = match kind {
-        Kind::Sign(sign) => sign.to_string(),
+        TokenKind::Sign(sign) => sign.to_string(),
         _ if is_half => folded.replace('.', ""),
         _ => owned.unwrap_or(&folded).trim_end_matches('\'').to_owned(),
     };
@@ -96,7 +96,7 @@ fn token(text: &str, kind: Kind, at: usize) -> Token {
     }
 }
 
-/// Small letters without accents.
+/// Converts to lower case without accents.
 pub(super) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for letter in text.chars().flat_map(char::to_lowercase) {
@@ -109,7 +109,7 @@ pub(super) fn fold(text: &str) -> String {
             'ñ' => folded.push('n'),
             'ß' => folded.push_str("ss"),
             '’' => folded.push('\''),
-            // A combining mark, as in names from some systems.
+            // Combining marks, used by systems that decompose accented letters.
             '\u{300}'..='\u{36f}' => {}
             letter => folded.push(letter),
         }
@@ -132,14 +132,14 @@ fn word_length(rest: &str) -> usize {
         }
         end = at + letter.len_utf8();
     }
-    // `the girls' night`
+    // Plural possessive: `the girls' night`.
     let is_plural_owner = rest[..end].ends_with('s') && rest[end..].starts_with(['\'', '’']);
     let is_word_end = |length: usize| rest[end + length..].chars().next().is_none_or(char::is_whitespace);
     let mark = rest[end..].chars().next().map_or(0, char::len_utf8);
     if is_plural_owner && is_word_end(mark) { end + mark } else { end }
 }
 
-fn number(rest: &str) -> (Kind, usize) {
+fn number(rest: &str) -> (TokenKind, usize) {
     let (first, mut at) = digits(rest);
     let follows = |at: usize, sign: char| {
         let after = rest[at..].strip_prefix(sign)?;
@@ -149,34 +149,34 @@ fn number(rest: &str) -> (Kind, usize) {
     if let (4, Some((month, after, 2))) = (at, follows(at, '-'))
         && let Some((day, end, 2)) = follows(after, '-')
     {
-        return (Kind::Iso(first, month, day), end);
+        return (TokenKind::Iso(first, month, day), end);
     }
     if let Some((minute, end, 2)) = follows(at, ':') {
         let end = follows(end, ':').map_or(end, |(_, end, _)| end);
-        return (Kind::Time(first, minute, at == 2), end);
+        return (TokenKind::Time(first, minute, at == 2), end);
     }
     if let Some((second, end, _)) = follows(at, '/') {
         let year = follows(end, '/');
-        return (Kind::Slashed(first, second, year.map(|(year, ..)| year)), year.map_or(end, |(_, end, _)| end));
+        return (TokenKind::Slashed(first, second, year.map(|(year, ..)| year)), year.map_or(end, |(_, end, _)| end));
     }
     if let Some((second, end, _)) = follows(at, '.') {
         let year = follows(end, '.');
         let mut end = year.map_or(end, |(_, end, _)| end);
-        // The second dot of `11.1.` belongs to the day.
+        // The second dot of `11.1.` belongs to the date.
         if year.is_none() && rest[end..].starts_with('.') {
             end += 1;
         }
-        return (Kind::Dotted(first, second, year.map(|(year, ..)| year)), end);
+        return (TokenKind::Dotted(first, second, year.map(|(year, ..)| year)), end);
     }
     let letters: String = rest[at..].chars().take_while(|letter| letter.is_alphabetic()).collect();
     if matches!(letters.to_lowercase().as_str(), "st" | "nd" | "rd" | "th") {
         at += letters.len();
-        return (Kind::Ordinal(first), at);
+        return (TokenKind::Ordinal(first), at);
     }
-    (Kind::Integer(first), at)
+    (TokenKind::Integer(first), at)
 }
 
-/// The number at the beginning and how many digits it has; none that anybody says is longer than nine.
+/// Parses the leading number and counts its digits. At most nine digits are used, to fit `u32`.
 fn digits(text: &str) -> (u32, usize) {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     (text[..length.min(9)].parse().unwrap_or(0), length)

@@ -1,21 +1,26 @@
-//! The tables: made once, by whoever comes first, brought up to this version where they are older, and refused when they
-//! are of a newer program or of another.
+//! Schema migrations of the calendar store: creates missing tables, upgrades older ones, and rejects tables of a
+//! newer version or of another program.
 
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
-use super::cell::Statement;
-use super::flow::{Access, Session};
+use super::sql_value::Statement;
+use super::transaction::{DatabaseSession, TransactionMode};
 
-/// What makes tables of a version those of the next, from nothing. A number is never reused.
+/// SQLite migrations; each upgrades the tables by one version, the first one from nothing. Numbers are never
+/// reused.
 pub(super) const SQLITE: &[&str] = &[include_str!("sqlite/001_tables.sql"), include_str!("sqlite/002_once.sql")];
-/// The same for PostgreSQL.
+/// PostgreSQL migrations.
 pub(super) const POSTGRES: &[&str] = &[include_str!("postgres/001_tables.sql"), include_str!("postgres/002_once.sql")];
 
-/// Makes the tables what they are after all steps; each step is done whole or not at all.
-pub(super) async fn migrate<S: Session>(session: &mut S, steps: &[&str], place: &str) -> Result<(), S::Failure> {
+/// Applies all pending migrations, each in its own transaction.
+pub(super) async fn migrate<S: DatabaseSession>(
+    session: &mut S,
+    steps: &[&str],
+    place: &str,
+) -> Result<(), S::Failure> {
     let mut is_done = false;
     while !is_done {
-        session.begin(Access::Migrate).await?;
+        session.begin(TransactionMode::Migrate).await?;
         let mut stepped = step(session, steps, place).await;
         if stepped.is_ok()
             && let Err(failure) = session.commit().await
@@ -30,10 +35,10 @@ pub(super) async fn migrate<S: Session>(session: &mut S, steps: &[&str], place: 
     Ok(())
 }
 
-/// One step; true when there is none left.
-async fn step<S: Session>(session: &mut S, steps: &[&str], place: &str) -> Result<bool, S::Failure> {
+/// Applies one pending migration. Returns true if none is left.
+async fn step<S: DatabaseSession>(session: &mut S, steps: &[&str], place: &str) -> Result<bool, S::Failure> {
     let tables = session.tables();
-    let tables = session.ask(vec![tables]).await?.into_iter().flatten();
+    let tables = session.execute(vec![tables]).await?.into_iter().flatten();
     let tables = tables.map(|mut row| row.text()).collect::<Result<Vec<String>>>()?;
     let is_ours = tables.iter().any(|table| table == "migrations");
     if !is_ours && !tables.is_empty() {
@@ -43,7 +48,7 @@ async fn step<S: Session>(session: &mut S, steps: &[&str], place: &str) -> Resul
         session.script("CREATE TABLE migrations (version bigint PRIMARY KEY)").await?;
     }
     let found = Statement::new("SELECT max(version) FROM migrations", []);
-    let found = session.ask(vec![found]).await?.into_iter().flatten().next();
+    let found = session.execute(vec![found]).await?.into_iter().flatten().next();
     let found: usize = found.map(|mut row| row.maybe_number()).transpose()?.flatten().unwrap_or(0);
     if found > steps.len() {
         return Err(too_new(place, found, steps.len()).into());
@@ -51,16 +56,16 @@ async fn step<S: Session>(session: &mut S, steps: &[&str], place: &str) -> Resul
     let Some(step) = steps.get(found) else { return Ok(true) };
     session.script(step).await?;
     let version = u64::try_from(found + 1).unwrap_or(u64::MAX);
-    session.ask(vec![Statement::new("INSERT INTO migrations (version) VALUES ($1)", [version.into()])]).await?;
+    session.execute(vec![Statement::new("INSERT INTO migrations (version) VALUES ($1)", [version.into()])]).await?;
     Ok(found + 1 == steps.len())
 }
 
 fn too_new(place: &str, found: usize, known: usize) -> Error {
     let message = format!("{place} has calendars of version {found}; this program knows {known}");
-    Error::new(Code::CheckpointTooNew, message).help("open it with the program that wrote it, or a newer one")
+    Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the program that wrote it, or a newer one")
 }
 
 fn foreign(place: &str) -> Error {
-    Error::new(Code::ConfigInvalid, format!("{place} has tables of another program"))
-        .help("name another place for the calendars; nothing was changed in this one")
+    Error::new(ErrorCode::ConfigInvalid, format!("{place} has tables of another program"))
+        .with_help("name another place for the calendars; nothing was changed in this one")
 }

@@ -1,8 +1,7 @@
-//! Calendars in PostgreSQL, for a server of many processes.
+//! Calendar store in PostgreSQL, for several processes.
 //!
-//! Where the server is, how it is spoken to and how long it is waited for is the matter of [`Connections`]. Nothing is left
-//! in a session, so a pooler in transaction mode may stand in between. Statements that do not wait for each other are sent
-//! one behind the other.
+//! [`Connections`] handles the address, the connections and their timeouts. No state is kept in a session, so that
+//! a pooler in transaction mode works. Independent statements are pipelined.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -11,34 +10,34 @@ use std::task::Poll;
 use std::time::Duration;
 
 use superstep::Result;
-use superstep::postgres::{Connections, Failure, Postgres as Server};
+use superstep::postgres::{AppConnections, PostgresCheckpointer as Server, QueryError};
 use tokio::sync::Mutex;
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::Changed;
-use super::cell::{Cell, Row, Statement, damaged};
-use super::flow::{self, Access, Session, Work};
+use super::ChangeResult;
 use super::migrations;
-use super::read::Answers;
+use super::queries::ResultSets;
+use super::sql_value::{RowReader, SqlValue, Statement, damaged};
+use super::transaction::{self, ChangeJob, DatabaseSession, TransactionMode};
 
-/// The lock of whoever makes tables, any schema; held until its transaction ends.
+/// Advisory lock of migrations in any schema, held until the transaction ends.
 const LOCK: i64 = 0x6361_6c65_6e64_6172;
-/// How many statements are on their way at once.
+/// Maximum number of pipelined statements.
 const AT_ONCE: usize = 64;
 
-/// Calendars on a server.
-pub(super) struct Postgres {
-    connections: Connections,
+/// A PostgreSQL database.
+pub(super) struct PostgresDatabase {
+    connections: AppConnections,
     patience: Duration,
 }
 
-impl Postgres {
+impl PostgresDatabase {
     pub(super) async fn open(url: &str, schema: &str, patience: Duration) -> Result<Self> {
-        let connections = Server::options().schema(schema).patience(patience).connections_to(url)?;
+        let connections = Server::options().schema(schema).retry_timeout(patience).app_connections(url)?;
         let opened = Self { connections, patience };
         let place = format!("schema `{schema}`");
-        let migrated = opened.connections.ask(|client| {
+        let migrated = opened.connections.with_connection(|client| {
             let (mut session, place) = (opened.session(client), place.clone());
             async move { migrations::migrate(&mut session, migrations::POSTGRES, &place).await }
         });
@@ -46,44 +45,46 @@ impl Postgres {
         Ok(opened)
     }
 
-    pub(super) async fn change(&self, work: Work) -> Result<Changed> {
-        // Asked again, it goes on with what was decided.
+    pub(super) async fn change(&self, work: ChangeJob) -> Result<ChangeResult> {
+        // Shared by all attempts, so that a retry continues with the decision that was made.
         let work = Arc::new(Mutex::new(work));
-        let changing = self.connections.ask(|client| {
+        let changing = self.connections.with_connection(|client| {
             let (mut session, work) = (self.session(client), work.clone());
-            async move { flow::change(&mut session, &mut *work.lock().await).await }
+            async move { transaction::change(&mut session, &mut *work.lock().await).await }
         });
         changing.await
     }
 
-    pub(super) async fn look(&self, statements: Vec<Statement>) -> Result<Answers> {
-        let looking = self.connections.ask(|client| {
+    pub(super) async fn query(&self, statements: Vec<Statement>) -> Result<ResultSets> {
+        let looking = self.connections.with_connection(|client| {
             let (session, statements) = (self.session(client), statements.clone());
-            async move { session.look(&statements).await }
+            async move { session.query(&statements).await }
         });
         looking.await
     }
 
-    fn session(&self, client: Arc<Client>) -> Open {
-        Open { client, schema: self.connections.schema().to_owned(), patience: self.patience }
+    fn session(&self, client: Arc<Client>) -> PostgresSession {
+        PostgresSession { client, schema: self.connections.schema().to_owned(), patience: self.patience }
     }
 }
 
-/// A connection while somebody uses it.
-struct Open {
+/// A connection in use.
+struct PostgresSession {
     client: Arc<Client>,
-    /// Quoted.
+    /// Quoted name of the schema.
     schema: String,
     patience: Duration,
 }
 
-impl Open {
-    /// Reads one state of all tables, in one journey to the server.
-    async fn look(&self, statements: &[Statement]) -> Result<Answers, Failure> {
+impl PostgresSession {
+    /// Reads a consistent snapshot of all tables in one round trip.
+    async fn query(&self, statements: &[Statement]) -> Result<ResultSets, QueryError> {
         let begin = self.beginning(" ISOLATION LEVEL REPEATABLE READ READ ONLY");
-        let send = async |sql: &str| self.client.batch_execute(sql).await.map(|()| Vec::new()).map_err(Failure::from);
-        let mut asked: Vec<Asking<'_>> = vec![Box::pin(send(&begin))];
-        asked.extend(statements.iter().map(|statement| -> Asking<'_> { Box::pin(rows(&self.client, statement)) }));
+        let send =
+            async |sql: &str| self.client.batch_execute(sql).await.map(|()| Vec::new()).map_err(QueryError::from);
+        let mut asked: Vec<PendingQuery<'_>> = vec![Box::pin(send(&begin))];
+        asked
+            .extend(statements.iter().map(|statement| -> PendingQuery<'_> { Box::pin(rows(&self.client, statement)) }));
         asked.push(Box::pin(send("ROLLBACK")));
         let mut answers = in_order(asked).await?;
         answers.pop();
@@ -97,8 +98,8 @@ impl Open {
     }
 }
 
-impl Session for Open {
-    type Failure = Failure;
+impl DatabaseSession for PostgresSession {
+    type Failure = QueryError;
 
     const LOCK: &'static str = " FOR UPDATE";
 
@@ -108,9 +109,9 @@ impl Session for Open {
         Statement::new(sql, [self.schema.trim_matches('"').into()])
     }
 
-    async fn begin(&mut self, access: Access) -> Result<(), Failure> {
+    async fn begin(&mut self, access: TransactionMode) -> Result<(), QueryError> {
         self.client.batch_execute(&self.beginning("")).await?;
-        if access == Access::Migrate {
+        if access == TransactionMode::Migrate {
             self.client.batch_execute(&format!("SELECT pg_advisory_xact_lock({LOCK})")).await?;
             let name = self.schema.trim_matches('"');
             let found = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
@@ -121,34 +122,34 @@ impl Session for Open {
         Ok(())
     }
 
-    async fn ask(&mut self, statements: Vec<Statement>) -> Result<Answers, Failure> {
+    async fn execute(&mut self, statements: Vec<Statement>) -> Result<ResultSets, QueryError> {
         let mut answers = Vec::with_capacity(statements.len());
         for some in statements.chunks(AT_ONCE) {
-            let asked = some.iter().map(|statement| -> Asking<'_> { Box::pin(rows(&self.client, statement)) });
+            let asked = some.iter().map(|statement| -> PendingQuery<'_> { Box::pin(rows(&self.client, statement)) });
             answers.extend(in_order(asked.collect()).await?);
         }
         Ok(answers)
     }
 
-    async fn script(&mut self, sql: &str) -> Result<(), Failure> {
+    async fn script(&mut self, sql: &str) -> Result<(), QueryError> {
         Ok(self.client.batch_execute(sql).await?)
     }
 
-    async fn commit(&mut self) -> Result<(), Failure> {
+    async fn commit(&mut self) -> Result<(), QueryError> {
         Ok(self.client.batch_execute("COMMIT").await?)
     }
 
     async fn rollback(&mut self) {
-        // What cannot be rolled back goes with the connection.
+        // A transaction that cannot be rolled back ends with the connection.
         let _ = self.client.batch_execute("ROLLBACK").await;
     }
 }
 
-type Asking<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Failure>> + Send + 'a>>;
+type PendingQuery<'a> = Pin<Box<dyn Future<Output = Result<Vec<RowReader>, QueryError>> + Send + 'a>>;
 
-/// Waits for all, having sent them in their order; the first that fails is what is told.
-async fn in_order(mut asked: Vec<Asking<'_>>) -> Result<Answers, Failure> {
-    let mut answers: Vec<Option<Result<Vec<Row>, Failure>>> = asked.iter().map(|_| None).collect();
+/// Awaits all queries, which are sent in order. Returns the error of the first query in order that failed.
+async fn in_order(mut asked: Vec<PendingQuery<'_>>) -> Result<ResultSets, QueryError> {
+    let mut answers: Vec<Option<Result<Vec<RowReader>, QueryError>>> = asked.iter().map(|_| None).collect();
     poll_fn(|context| {
         for (asking, answer) in asked.iter_mut().zip(&mut answers) {
             if answer.is_none()
@@ -163,28 +164,28 @@ async fn in_order(mut asked: Vec<Asking<'_>>) -> Result<Answers, Failure> {
     answers.into_iter().flatten().collect()
 }
 
-async fn rows(client: &Client, statement: &Statement) -> Result<Vec<Row>, Failure> {
+async fn rows(client: &Client, statement: &Statement) -> Result<Vec<RowReader>, QueryError> {
     let parameters: Vec<_> = statement.cells.iter().map(parameter).collect();
     let found = client.query_typed(&statement.sql, &parameters).await?;
     found
         .iter()
-        .map(|row| (0..row.len()).map(|column| cell(row, column)).collect::<Result<_, _>>().map(Row::new))
+        .map(|row| (0..row.len()).map(|column| cell(row, column)).collect::<Result<_, _>>().map(RowReader::new))
         .collect()
 }
 
-fn parameter(cell: &Cell) -> (&(dyn ToSql + Sync), Type) {
+fn parameter(cell: &SqlValue) -> (&(dyn ToSql + Sync), Type) {
     match cell {
-        Cell::Text(text) => (text, Type::TEXT),
-        Cell::Number(number) => (number, Type::INT8),
-        Cell::Flag(flag) => (flag, Type::BOOL),
+        SqlValue::Text(text) => (text, Type::TEXT),
+        SqlValue::Number(number) => (number, Type::INT8),
+        SqlValue::Flag(flag) => (flag, Type::BOOL),
     }
 }
 
-fn cell(row: &tokio_postgres::Row, column: usize) -> Result<Cell, Failure> {
+fn cell(row: &tokio_postgres::Row, column: usize) -> Result<SqlValue, QueryError> {
     match row.columns().get(column).map(|column| column.type_().clone()) {
-        Some(Type::TEXT) => Ok(Cell::Text(row.try_get(column)?)),
-        Some(Type::INT8) => Ok(Cell::Number(row.try_get(column)?)),
-        Some(Type::BOOL) => Ok(Cell::Flag(row.try_get(column)?)),
+        Some(Type::TEXT) => Ok(SqlValue::Text(row.try_get(column)?)),
+        Some(Type::INT8) => Ok(SqlValue::Number(row.try_get(column)?)),
+        Some(Type::BOOL) => Ok(SqlValue::Flag(row.try_get(column)?)),
         _ => Err(damaged("a column of another type").into()),
     }
 }

@@ -1,48 +1,48 @@
-//! Calendars in an SQLite file, or in memory.
+//! Calendar store in an SQLite file or in memory.
 //!
-//! One connection writes and one reads, each on a thread where waiting harms nobody. A file that another process holds is
-//! waited for in steps that grow; after a failed write the connection is made anew, because nobody knows what the system
-//! kept of it.
+//! One connection writes and one reads, both on the blocking thread pool of tokio. A file that another process has
+//! locked is retried with backoff. After a failure such as an I/O error the connection is reopened, because it is
+//! unknown which writes the operating system kept.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
-use superstep::{Code, Error, Result};
+use rusqlite::{Connection, ErrorCode as SqliteErrorCode, OpenFlags, params_from_iter};
+use superstep::{Error, ErrorCode, Result};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-use super::Changed;
-use super::cell::{Cell, Row, Statement, damaged};
-use super::flow::{self, Access, Session, Work};
+use super::ChangeResult;
 use super::migrations;
-use super::read::Answers;
+use super::queries::ResultSets;
+use super::sql_value::{RowReader, SqlValue, Statement, damaged};
+use super::transaction::{self, ChangeJob, DatabaseSession, TransactionMode};
 
-/// How long one try waits for another process.
+/// Busy timeout of one attempt.
 const BUSY: Duration = Duration::from_millis(200);
-/// The first and the longest pause before another try.
+/// First and longest delay between two attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
-/// Calendars in a file.
-pub(super) struct Sqlite {
-    place: Place,
-    writer: Slot,
-    reader: Slot,
+/// An SQLite database.
+pub(super) struct SqliteDatabase {
+    place: DatabasePath,
+    writer: ConnectionSlot,
+    reader: ConnectionSlot,
     patience: Duration,
 }
 
-/// A connection, once there is one.
-type Slot = Arc<Mutex<Option<Connection>>>;
+/// A connection, `None` until it is opened.
+type ConnectionSlot = Arc<Mutex<Option<Connection>>>;
 
-impl Sqlite {
+impl SqliteDatabase {
     /// Opens a file, or a database in memory.
     pub(super) async fn open(path: Option<&Path>, patience: Duration) -> Result<Self> {
-        let place = Place(path.map(Path::to_owned));
-        let writer = Slot::default();
-        // What is in memory is seen by one connection only.
-        let reader = if path.is_some() { Slot::default() } else { writer.clone() };
+        let place = DatabasePath(path.map(Path::to_owned));
+        let writer = ConnectionSlot::default();
+        // An in-memory database is visible to its own connection only.
+        let reader = if path.is_some() { ConnectionSlot::default() } else { writer.clone() };
         let opened = Self { place: place.clone(), writer, reader, patience };
         let made = place.clone();
         opened
@@ -51,25 +51,25 @@ impl Sqlite {
                 if connection.is_none() {
                     *connection = Some(made.connect(OpenFlags::SQLITE_OPEN_CREATE)?);
                 }
-                let session = &mut Open::new(connection, &made)?;
+                let session = &mut SqliteSession::new(connection, &made)?;
                 wait(migrations::migrate(session, migrations::SQLITE, &made.name()))
             })
             .await?;
         Ok(opened)
     }
 
-    pub(super) async fn change(&self, mut work: Work) -> Result<Changed> {
+    pub(super) async fn change(&self, mut work: ChangeJob) -> Result<ChangeResult> {
         let place = self.place.clone();
         let task = move |connection: &mut Option<Connection>| {
-            wait(flow::change(&mut Open::new(connection, &place)?, &mut work))
+            wait(transaction::change(&mut SqliteSession::new(connection, &place)?, &mut work))
         };
         self.work(&self.writer, task).await
     }
 
-    pub(super) async fn look(&self, statements: Vec<Statement>) -> Result<Answers> {
+    pub(super) async fn query(&self, statements: Vec<Statement>) -> Result<ResultSets> {
         let place = self.place.clone();
         let task = move |connection: &mut Option<Connection>| {
-            let open = Open::new(connection, &place)?;
+            let open = SqliteSession::new(connection, &place)?;
             open.run("BEGIN")?;
             let answers = statements.iter().map(|statement| open.rows(statement)).collect();
             open.run("ROLLBACK")?;
@@ -78,18 +78,18 @@ impl Sqlite {
         self.work(&self.reader, task).await
     }
 
-    /// Does something with a connection, again while the file is held by others and there is patience left.
+    /// Runs a task with a connection, and retries while the file is locked and the timeout has not passed.
     async fn work<T: Send + 'static>(
         &self,
-        slot: &Slot,
-        mut task: impl FnMut(&mut Option<Connection>) -> Result<T, Trouble> + Send + 'static,
+        slot: &ConnectionSlot,
+        mut task: impl FnMut(&mut Option<Connection>) -> Result<T, SqliteFailure> + Send + 'static,
     ) -> Result<T> {
         let (begun, mut pause) = (Instant::now(), PAUSES.0);
         loop {
             let (mut slot, place) = (slot.clone().lock_owned().await, self.place.clone());
             let trying = tokio::task::spawn_blocking(move || {
                 let answer = task(&mut slot);
-                if matches!(&answer, Err(Trouble::Database(error)) if place.spoils(error)) {
+                if matches!(&answer, Err(SqliteFailure::Database(error)) if place.poisons_connection(error)) {
                     *slot = None;
                 }
                 (answer, task)
@@ -98,7 +98,7 @@ impl Sqlite {
             task = same;
             match answer {
                 Ok(answer) => return Ok(answer),
-                Err(Trouble::Database(error)) if is_passing(&error) && begun.elapsed() < self.patience => {
+                Err(SqliteFailure::Database(error)) if is_transient(&error) && begun.elapsed() < self.patience => {
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSES.1);
                 }
@@ -108,30 +108,30 @@ impl Sqlite {
     }
 }
 
-/// Ends a future that waits for nothing.
+/// Runs a future that never waits, on a blocking thread.
 fn wait<F: Future>(future: F) -> F::Output {
     Handle::current().block_on(future)
 }
 
-/// Where the tables are: a file, or in memory.
+/// Path of the database file; `None` in memory.
 #[derive(Clone)]
-struct Place(Option<PathBuf>);
+struct DatabasePath(Option<PathBuf>);
 
-impl Place {
+impl DatabasePath {
     fn name(&self) -> String {
         self.0.as_ref().map_or_else(|| "the calendar in memory".to_owned(), |path| format!("`{}`", path.display()))
     }
 
-    /// The folder of the file.
-    fn make(&self) -> Result<(), Trouble> {
+    /// Creates the folder of the file.
+    fn make(&self) -> Result<(), SqliteFailure> {
         let Some(folder) = self.0.as_deref().and_then(Path::parent) else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|error| {
             let message = format!("there is no folder for {}: {error}", self.name());
-            Trouble::Refused(Error::new(Code::StoreUnavailable, message).retryable(false))
+            SqliteFailure::Refused(Error::new(ErrorCode::StoreUnavailable, message).with_retryable(false))
         })
     }
 
-    fn connect(&self, more: OpenFlags) -> Result<Connection, Trouble> {
+    fn connect(&self, more: OpenFlags) -> Result<Connection, SqliteFailure> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         let connection = match &self.0 {
             Some(path) => Connection::open_with_flags(path, flags)?,
@@ -147,13 +147,13 @@ impl Place {
         Ok(connection)
     }
 
-    /// Whether somebody took the file away: what is written to it then is lost with the process.
+    /// True if the file was removed. Writes to a removed file would be lost with the process.
     fn is_gone(&self) -> bool {
         self.0.as_ref().is_some_and(|path| !path.exists())
     }
 
-    fn spoils(&self, error: &rusqlite::Error) -> bool {
-        use ErrorCode::{
+    fn poisons_connection(&self, error: &rusqlite::Error) -> bool {
+        use SqliteErrorCode::{
             CannotOpen, DatabaseCorrupt, FileLockingProtocolFailed, NotADatabase, ReadOnly, SystemIoFailure,
         };
         let spoils = matches!(
@@ -164,75 +164,76 @@ impl Place {
     }
 }
 
-/// A connection while somebody uses it.
-struct Open<'a>(&'a mut Connection);
+/// A connection in use.
+struct SqliteSession<'a>(&'a mut Connection);
 
-impl<'a> Open<'a> {
-    fn new(connection: &'a mut Option<Connection>, place: &Place) -> Result<Self, Trouble> {
+impl<'a> SqliteSession<'a> {
+    fn new(connection: &'a mut Option<Connection>, place: &DatabasePath) -> Result<Self, SqliteFailure> {
         if place.is_gone() {
             *connection = None;
         }
         if connection.is_none() {
-            // A file that is not there was taken away: an empty one in its place would look like no families.
+            // Does not create a file: if the file was removed, an empty one would look like a store without
+            // families.
             *connection = Some(place.connect(OpenFlags::empty())?);
         }
         connection.as_mut().map(Self).ok_or_else(|| Error::internal("there is no connection").into())
     }
 
-    fn rows(&self, statement: &Statement) -> Result<Vec<Row>, Trouble> {
+    fn rows(&self, statement: &Statement) -> Result<Vec<RowReader>, SqliteFailure> {
         let mut prepared = self.0.prepare_cached(&statement.sql)?;
         let columns = prepared.column_count();
         let mut rows = prepared.query(params_from_iter(&statement.cells))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            let cells = (0..columns).map(|column| cell(row.get_ref(column)?)).collect::<Result<_, Trouble>>()?;
-            found.push(Row::new(cells));
+            let cells = (0..columns).map(|column| cell(row.get_ref(column)?)).collect::<Result<_, SqliteFailure>>()?;
+            found.push(RowReader::new(cells));
         }
         Ok(found)
     }
 
-    fn run(&self, sql: &str) -> Result<(), Trouble> {
+    fn run(&self, sql: &str) -> Result<(), SqliteFailure> {
         Ok(self.0.execute_batch(sql)?)
     }
 }
 
-impl Session for Open<'_> {
-    type Failure = Trouble;
+impl DatabaseSession for SqliteSession<'_> {
+    type Failure = SqliteFailure;
 
-    /// Whoever writes has the whole file.
+    /// Empty, because `BEGIN IMMEDIATE` locks the whole file.
     const LOCK: &'static str = "";
 
     fn tables(&self) -> Statement {
         Statement::new("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'", [])
     }
 
-    async fn begin(&mut self, _: Access) -> Result<(), Trouble> {
-        // One that panicked left its transaction behind.
+    async fn begin(&mut self, _: TransactionMode) -> Result<(), SqliteFailure> {
+        // A task that panicked may have left its transaction open.
         self.rollback().await;
         self.run("BEGIN IMMEDIATE")
     }
 
-    async fn ask(&mut self, statements: Vec<Statement>) -> Result<Answers, Trouble> {
+    async fn execute(&mut self, statements: Vec<Statement>) -> Result<ResultSets, SqliteFailure> {
         statements.iter().map(|statement| self.rows(statement)).collect()
     }
 
-    async fn script(&mut self, sql: &str) -> Result<(), Trouble> {
+    async fn script(&mut self, sql: &str) -> Result<(), SqliteFailure> {
         self.run(sql)
     }
 
-    async fn commit(&mut self) -> Result<(), Trouble> {
+    async fn commit(&mut self) -> Result<(), SqliteFailure> {
         self.run("COMMIT")
     }
 
     async fn rollback(&mut self) {
         if !self.0.is_autocommit() {
-            // What cannot be rolled back goes with the connection.
+            // A transaction that cannot be rolled back ends with the connection.
             let _ = self.run("ROLLBACK");
         }
     }
 }
 
-impl ToSql for Cell {
+impl ToSql for SqlValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         let value = match self {
             Self::Text(Some(text)) => ValueRef::Text(text.as_bytes()),
@@ -244,10 +245,10 @@ impl ToSql for Cell {
     }
 }
 
-fn cell(value: ValueRef<'_>) -> Result<Cell, Trouble> {
+fn cell(value: ValueRef<'_>) -> Result<SqlValue, SqliteFailure> {
     match value {
-        ValueRef::Null => Ok(Cell::Text(None)),
-        ValueRef::Integer(number) => Ok(Cell::Number(Some(number))),
+        ValueRef::Null => Ok(SqlValue::Text(None)),
+        ValueRef::Integer(number) => Ok(SqlValue::Number(Some(number))),
         ValueRef::Text(text) => match std::str::from_utf8(text) {
             Ok(text) => Ok(text.into()),
             Err(error) => Err(damaged(error).into()),
@@ -256,28 +257,28 @@ fn cell(value: ValueRef<'_>) -> Result<Cell, Trouble> {
     }
 }
 
-/// Why something was not done.
+/// Reason why a task failed.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    /// Whoever asked gave up.
+pub(super) enum SqliteFailure {
+    /// The task returned an error.
     Refused(Error),
     /// The database failed.
     Database(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for SqliteFailure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Database(error)
     }
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for SqliteFailure {
     fn from(error: Error) -> Self {
         Self::Refused(error)
     }
 }
 
-impl Trouble {
+impl SqliteFailure {
     fn into_error(self, name: &str) -> Error {
         match self {
             Self::Refused(error) => error,
@@ -286,42 +287,41 @@ impl Trouble {
     }
 }
 
-/// Whether the same may go well in a moment.
-fn is_passing(error: &rusqlite::Error) -> bool {
-    use ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, SystemIoFailure};
+/// True if the error is transient.
+fn is_transient(error: &rusqlite::Error) -> bool {
+    use SqliteErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, SystemIoFailure};
     matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | CannotOpen | SystemIoFailure))
 }
 
 fn describe(error: &rusqlite::Error, name: &str) -> Error {
-    use ErrorCode as Kind;
-    let outage = |message: String, help: &str| Error::new(Code::StoreUnavailable, message).help(help);
+    let outage = |message: String, help: &str| Error::new(ErrorCode::StoreUnavailable, message).with_help(help);
     let described = match error.sqlite_error_code() {
-        Some(Kind::DatabaseBusy | Kind::DatabaseLocked) => outage(
+        Some(SqliteErrorCode::DatabaseBusy | SqliteErrorCode::DatabaseLocked) => outage(
             format!("another process has been writing to {name} for too long"),
             "nothing of this was written; try again",
         ),
-        Some(Kind::DiskFull) => outage(
+        Some(SqliteErrorCode::DiskFull) => outage(
             format!("the disk with {name} is full"),
             "nothing of this was written; free some space and try again",
         ),
-        Some(Kind::CannotOpen) => {
+        Some(SqliteErrorCode::CannotOpen) => {
             outage(format!("{name} cannot be opened"), "see that the file is there and the program may write it")
         }
-        Some(Kind::SystemIoFailure) => {
+        Some(SqliteErrorCode::SystemIoFailure) => {
             outage(format!("reading or writing {name} failed"), "look at the disk, then try again")
         }
-        Some(Kind::ReadOnly | Kind::PermissionDenied) => {
+        Some(SqliteErrorCode::ReadOnly | SqliteErrorCode::PermissionDenied) => {
             outage(format!("{name} cannot be written"), "give the program the right to write the file and its folder")
-                .retryable(false)
+                .with_retryable(false)
         }
-        Some(Kind::NotADatabase | Kind::DatabaseCorrupt) => {
-            Error::new(Code::CheckpointCorrupt, format!("{name} is damaged, or no SQLite file"))
-                .help("restore the file from a copy, or name another")
+        Some(SqliteErrorCode::NotADatabase | SqliteErrorCode::DatabaseCorrupt) => {
+            Error::new(ErrorCode::CheckpointCorrupt, format!("{name} is damaged, or no SQLite file"))
+                .with_help("restore the file from a copy, or name another")
         }
         _ => Error::internal(format!("a statement on {name} failed")),
     };
     let cause: Box<dyn std::error::Error + Send + Sync> = error.to_string().into();
-    described.caused_by(Arc::from(cause))
+    described.with_source(Arc::from(cause))
 }
 
 #[cfg(test)]

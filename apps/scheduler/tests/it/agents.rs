@@ -1,15 +1,15 @@
-//! The agents that compute: times, capacity, rules, conflicts, ways out, answers.
+//! The deterministic agents: slots, capacity, constraints, conflicts, resolutions, queries.
 
 mod builder;
 mod capacity;
+mod conflict_scan;
 mod conflicts;
+mod constraints;
+mod format;
+mod full_year;
 mod privacy;
 mod query;
 mod resolution;
 mod resolution_apply;
 mod resolution_others;
-mod rules;
-mod scan;
 mod slots;
-mod words;
-mod year;

@@ -1,23 +1,23 @@
-//! The page of examples: it has all its subjects, and its diagrams are those of the code. The examples themselves are
-//! documentation tests.
+//! The page of examples: it covers all its subjects, and its diagrams match the code. The examples themselves are
+//! doctests.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use superstep_scheduler::audit::Kind;
 use superstep_scheduler::models::{
-    ConflictDetectionData, EventStatus, NlParserData, ProposedResolution, TimeSlot, read,
+    ConflictDetectionData, EventStatus, NlParserData, ProposedResolution, TimeSlot, from_json,
 };
-use superstep_scheduler::route::{Next, route_next_step};
-use superstep_scheduler::state::{Scheduler, Step};
-use superstep_scheduler::workflow::initialize_state;
+use superstep_scheduler::orchestrator::route::{NextNode, route_next_step};
+use superstep_scheduler::state::{FamilySchedulerState, WorkflowStep};
+use superstep_scheduler::state_utils::initialize_state;
+use superstep_scheduler::store::audit::RecordKind;
 
+use crate::fixtures::{after, folded};
 use crate::requests::{SOCCER, Stage, dentist};
-use crate::stage::{after, folded};
 
-const PAGE: &str = include_str!("../../../../book/src/guides/scheduler.md");
+const PAGE: &str = include_str!("../../../../book/src/guides/scheduler-app.md");
 
-/// R-FAM-133: each of the eight subjects has a section with examples that run, and the diagrams are what the code does.
+/// R-FAM-133: each of the eight subjects has a section with runnable examples, and the diagrams match the code.
 #[test]
 fn the_page_has_its_subjects_and_diagrams() {
     let subjects = [
@@ -39,7 +39,7 @@ fn the_page_has_its_subjects_and_diagrams() {
     }
     assert!(!PAGE.contains("no_run") && !PAGE.contains("rust,"), "every example runs");
     let [steps, event, graph] = diagrams();
-    let drawn = superstep_scheduler::draw().compile().unwrap().drawing().to_mermaid();
+    let drawn = superstep_scheduler::state_graph().compile().unwrap().diagram().to_mermaid();
     assert_eq!(graph.trim(), drawn.trim(), "the page shows another graph than the code draws");
     let routed: Pairs =
         arrows(steps).into_iter().filter(|(from, ..)| from != "[*]").map(|(from, _, node)| (from, node)).collect();
@@ -50,7 +50,7 @@ fn the_page_has_its_subjects_and_diagrams() {
     assert_eq!(shown, BTreeSet::from(named).into_iter().chain(["[*]".to_owned()]).collect());
 }
 
-/// R-FAM-133: whatever requests do, every step that they take, and everything that becomes of an event, is in the diagrams.
+/// R-FAM-133: every workflow step and event status that occurs in requests is in the diagrams.
 #[tokio::test]
 async fn the_diagrams_have_every_step_that_is_taken() {
     let [steps, event, _] = diagrams();
@@ -70,12 +70,12 @@ async fn the_diagrams_have_every_step_that_is_taken() {
         if let Some(answer) = answer {
             outcome = stage.answer(answer).await;
         }
-        assert!(outcome.is_finished(), "{words}: {:?}", outcome.questions());
+        assert!(outcome.is_finished(), "{words}: {:?}", outcome.interrupts());
         let steps = outcome.state.audit_log.iter().filter(|entry| entry.contains_key("action"));
         walked.extend(steps.map(|entry| (text(&entry["from"]), text(&entry["to"]))));
-        let audit = stage.home.calendars.audit(&stage.home.family, 20).await.unwrap();
+        let audit = stage.home.store.audit(&stage.home.family_id, 20).await.unwrap();
         let own = audit.iter().filter(|entry| entry.action != "create_family");
-        let images = own.flat_map(|entry| &entry.images).filter(|image| image.kind == Kind::Event);
+        let images = own.flat_map(|entry| &entry.images).filter(|image| image.kind == RecordKind::Event);
         became.extend(images.map(|image| (status(image.before.as_ref()), status(image.after.as_ref()))));
     }
     let missing = |walked: &Pairs, diagram: &[Arrow]| -> Pairs {
@@ -87,7 +87,7 @@ async fn the_diagrams_have_every_step_that_is_taken() {
     assert_eq!((walked.len(), became.len()), (11, 5), "{walked:?} {became:?}");
 }
 
-/// From where, to where, by what.
+/// An edge of a diagram: source, target, label.
 type Arrow = (String, String, String);
 pub(crate) type Pairs = BTreeSet<(String, String)>;
 
@@ -95,50 +95,50 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// How far an event is; what is not there is before its way or behind it.
+/// Returns the status of an event. A missing event is at the start or end of its life cycle.
 fn status(event: Option<&Value>) -> String {
     event.map_or_else(|| "[*]".to_owned(), |event| text(&event["status"]))
 }
 
-/// The diagrams of the page: steps, event, graph.
+/// Returns the diagrams of the page: steps, event, graph.
 fn diagrams() -> [&'static str; 3] {
     blocks(PAGE, "mermaid").try_into().expect("the page has three diagrams")
 }
 
-/// The fenced blocks of a language.
+/// Returns the fenced code blocks of a language.
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}\n");
     let starts = text.match_indices(&fence).map(|(at, _)| at + fence.len());
     starts.map(|start| &text[start..]).map(|rest| &rest[..rest.find("```").unwrap()]).collect()
 }
 
-/// The arrows of a diagram; what leads to the end is the end.
+/// Returns the edges of a diagram. An edge to the end state is labelled with the end node.
 fn arrows(diagram: &str) -> Vec<Arrow> {
     let arrow = |line: &str| {
         let (from, rest) = line.trim().split_once(" --> ")?;
         let (to, by) = rest.split_once(": ").unwrap_or((rest, ""));
-        let by = if to == "[*]" { Next::End.node() } else { by };
+        let by = if to == "[*]" { NextNode::End.node() } else { by };
         Some((from.to_owned(), to.to_owned(), by.to_owned()))
     };
     diagram.lines().filter_map(arrow).collect()
 }
 
-/// Where the router goes from every step, whatever was found; tried out.
+/// Returns all transitions of the router, determined by running it on every step and result.
 pub(crate) fn routes() -> Pairs {
-    let slot: TimeSlot = read(json!({
+    let slot: TimeSlot = from_json(json!({
         "start_time": "2026-01-10T14:00:00Z", "end_time": "2026-01-10T15:00:00Z", "score": 1.0,
         "available_participants": [], "constraint_violations": [],
     }))
     .unwrap();
-    let way: ProposedResolution = read(json!({
+    let way: ProposedResolution = from_json(json!({
         "resolution_id": "res_1", "strategy": "move_event", "score": 0.9, "description": "d", "changes": [],
         "conflicts_resolved": [], "side_effects": [],
     }))
     .unwrap();
     let one = json!({ "id": "c1", "type": "time_conflict", "severity": "low", "details": "d" });
     let some: ConflictDetectionData =
-        read(json!({ "conflicts": [one], "has_conflicts": true, "blocking_conflicts": [] })).unwrap();
-    let parsed = |kind: &str| -> NlParserData { read(json!({ "event_type": kind })).unwrap() };
+        from_json(json!({ "conflicts": [one], "has_conflicts": true, "blocking_conflicts": [] })).unwrap();
+    let parsed = |kind: &str| -> NlParserData { from_json(json!({ "event_type": kind })).unwrap() };
     let begun = initialize_state("x", "mom");
     let mut states = vec![begun.clone(), after(&begun, &[("nl_parser", 0.95)]), after(&begun, &[("nl_parser", 0.6)])];
     states = each(states, |state| {
@@ -146,23 +146,30 @@ pub(crate) fn routes() -> Pairs {
         kinds
             .into_iter()
             .chain([None])
-            .map(|data| folded(state, [Scheduler::update().parsed_event_data(data)]))
+            .map(|data| folded(state, [FamilySchedulerState::update().parsed_event_data(data)]))
             .collect()
     });
     states = each(states, |state| {
         let found = [Some(ConflictDetectionData::default()), Some(some.clone()), None];
-        found.map(|found| folded(state, [Scheduler::update().detected_conflicts(found)])).to_vec()
+        found.map(|found| folded(state, [FamilySchedulerState::update().detected_conflicts(found)])).to_vec()
     });
     states = each(states, |state| {
-        let chosen = Scheduler::update().selected_time_slot(Some(slot.clone())).selected_resolution(Some(way.clone()));
+        let chosen = FamilySchedulerState::update()
+            .selected_time_slot(Some(slot.clone()))
+            .selected_resolution(Some(way.clone()));
         vec![state.clone(), folded(state, [chosen])]
     });
-    let at = |step: Step, state: &Scheduler| Scheduler { current_step: step, ..state.clone() };
-    let go =
-        |step: Step, state: &Scheduler| (step.name().to_owned(), route_next_step(&at(step, state)).node().to_owned());
-    Step::ALL.iter().flat_map(|step| states.iter().map(|state| go(*step, state))).collect()
+    let at =
+        |step: WorkflowStep, state: &FamilySchedulerState| FamilySchedulerState { current_step: step, ..state.clone() };
+    let go = |step: WorkflowStep, state: &FamilySchedulerState| {
+        (step.name().to_owned(), route_next_step(&at(step, state)).node().to_owned())
+    };
+    WorkflowStep::ALL.iter().flat_map(|step| states.iter().map(|state| go(*step, state))).collect()
 }
 
-fn each(states: Vec<Scheduler>, more: impl Fn(&Scheduler) -> Vec<Scheduler>) -> Vec<Scheduler> {
+fn each(
+    states: Vec<FamilySchedulerState>,
+    more: impl Fn(&FamilySchedulerState) -> Vec<FamilySchedulerState>,
+) -> Vec<FamilySchedulerState> {
     states.iter().flat_map(more).collect()
 }

@@ -1,22 +1,22 @@
-//! Requests over HTTP: said in plain words, asked about, answered, refused.
+//! Scheduling requests over HTTP: sentences, questions, answers, rejections.
 
 use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use superstep_scheduler::sample;
-use superstep_scheduler::store::Place;
-use superstep_server::{Config, Limit, Stores};
+use superstep_scheduler::store::StoreLocation;
+use superstep_server::{RateLimit, ServerConfig, Storage};
 
-use crate::served::{Folder, Served, places, served, settings, soccer, started, sunday, with};
+use crate::test_server::{Folder, Served, places, served, settings, soccer, started, sunday, with};
 
+mod calendar_files;
 mod events;
-mod files;
-mod model;
-mod rights;
-mod things;
+mod family_objects;
+mod model_option;
+mod permissions;
 
-/// R-FAM-111, R-FAM-115: a sentence lands on the calendar, and the answer says all of it.
+/// R-FAM-111, R-FAM-115: a sentence creates a calendar event, and the response contains all of it.
 #[tokio::test]
 async fn plain_words_land_on_the_calendar() {
     let (family, day) = (served().await, sunday(3));
@@ -64,7 +64,7 @@ async fn plain_words_land_on_the_calendar() {
     assert_eq!(family.get("/threads?user_id=dad").await.1["threads"], json!([]));
 }
 
-/// R-FAM-122, R-FAM-123: what is refused is so before anything is done, and says where.
+/// R-FAM-122, R-FAM-123: an invalid request is rejected before any effect, with the location of the error.
 #[tokio::test]
 async fn what_cannot_be_asked_is_refused() {
     let family = served().await;
@@ -93,7 +93,7 @@ async fn what_cannot_be_asked_is_refused() {
     assert_eq!(family.get("/audit?user_id=mom").await.1["entries"].as_array().unwrap().len(), 1);
 }
 
-/// R-FAM-123: nobody is told anything who is not of the family, on any route.
+/// R-FAM-123: every route rejects users outside of the family.
 #[tokio::test]
 async fn strangers_are_told_nothing() {
     let family = served().await;
@@ -123,7 +123,7 @@ async fn strangers_are_told_nothing() {
     assert_eq!((status, open["members"].as_array().unwrap().len(), open.get("rules")), (200, 3, None));
 }
 
-/// R-FAM-111: the settings tell who asks what the family is, has and may say.
+/// R-FAM-111: the settings contain members, resources and permissions for the requester.
 #[tokio::test]
 async fn settings_tell_what_a_page_needs() {
     let (_, told) = served().await.get("/settings?user_id=emma").await;
@@ -143,8 +143,8 @@ async fn settings_tell_what_a_page_needs() {
     assert_eq!((told["resources"].as_array().unwrap().len(), &told["rules"]), (2, &json!([])));
 }
 
-/// R-FAM-116, R-FAM-87, R-FAM-131: what stands in the way is asked about; an answer is for one question, fits it, and is
-/// taken once.
+/// R-FAM-116, R-FAM-87, R-FAM-131: a conflict triggers a question; an answer belongs to one question, is validated,
+/// and is accepted once.
 #[tokio::test]
 async fn a_conflict_is_asked_about() {
     let (family, day) = (served().await, sunday(3));
@@ -178,7 +178,7 @@ async fn a_conflict_is_asked_about() {
     assert_eq!(family.get("/threads/conv_0000000000000000?user_id=mom").await.0, 404);
 }
 
-/// R-FAM-83, R-FAM-87: who declines gets nothing, and is told so.
+/// R-FAM-83, R-FAM-87: declining all resolutions plans nothing, and the response says so.
 #[tokio::test]
 async fn what_is_declined_is_not_planned() {
     let (family, day) = (served().await, sunday(3));
@@ -189,7 +189,8 @@ async fn what_is_declined_is_not_planned() {
     assert_eq!(family.on("mom", day).await.len(), 1);
 }
 
-/// R-FAM-117, R-FAM-124, R-FAM-125, R-FAM-126, R-FAM-127: what is not clear is asked about, and nothing is written.
+/// R-FAM-117, R-FAM-124, R-FAM-125, R-FAM-126, R-FAM-127: an ambiguous sentence triggers a question and writes
+/// nothing.
 #[tokio::test]
 async fn what_is_not_clear_is_asked_about() {
     let (family, day) = (served().await, sunday(3));
@@ -224,12 +225,12 @@ async fn what_is_not_clear_is_asked_about() {
     assert_eq!((said, family.on("mom", day).await.len()), (2, 3));
 }
 
-/// R-FAM-118, R-FAM-109: a question is answered and changes nothing; what is no question is refused there.
+/// R-FAM-118, R-FAM-109: a query is answered without changes; the query route rejects other sentences.
 #[tokio::test]
 async fn a_question_changes_nothing() {
     let family = served().await;
     let ask = |text: &str| json!({ "text": text, "user_id": "emma" });
-    // A day far ahead: of a weekend nothing may be left.
+    // Far in the future, because nothing may be left of the current weekend.
     let (status, answer) = family.post("/query", ask(&format!("When is everyone free on {}?", sunday(3)))).await;
     assert_eq!(
         (status, &answer["status"], &answer["result"]["action"]),
@@ -243,7 +244,7 @@ async fn a_question_changes_nothing() {
     assert_eq!(family.get("/audit?user_id=mom").await.1["entries"].as_array().unwrap().len(), 1);
 }
 
-/// R-FAM-22, R-FAM-23: a conversation goes on, and tells only of its last request; somebody else's is theirs.
+/// R-FAM-22, R-FAM-23: a conversation continues and describes only its last request; other users cannot access it.
 #[tokio::test]
 async fn a_conversation_goes_on() {
     let (family, day) = (served().await, sunday(3));
@@ -260,7 +261,7 @@ async fn a_conversation_goes_on() {
     assert_eq!(family.get(&path).await.0, 403);
 }
 
-/// R-FAM-93: whoever says something else leaves what was asked about, and it no longer stands on the calendar.
+/// R-FAM-93: a new request replaces an open question, and its proposal is removed from the calendar.
 #[tokio::test]
 async fn a_question_that_is_left_leaves_nothing() {
     let (family, day) = (served().await, sunday(3));
@@ -272,7 +273,8 @@ async fn a_question_that_is_left_leaves_nothing() {
     assert_eq!(family.on("mom", day).await.len(), 1);
 }
 
-/// R-FAM-120, R-FAM-91: two parents want the car for the same hour at once; one has it, the other is told, never both.
+/// R-FAM-120, R-FAM-91, R-FAM-22: two parents concurrently book the car for the same hour; one gets it, the other gets a
+/// conflict.
 #[tokio::test]
 async fn two_parents_want_the_car() {
     let family = served().await;
@@ -281,6 +283,13 @@ async fn two_parents_want_the_car() {
         let shop = |who: &str| format!("Schedule shopping for {who} on {day} at 10am with the car");
         let (mom, dad) = (shop("Mom"), shop("Dad"));
         let (mom, dad) = tokio::join!(family.say("mom", &mom), family.say("dad", &dad));
+        for (user, name, own) in [("mom", "Mom", &mom), ("dad", "Dad", &dad)] {
+            let path = format!("/threads/{}?user_id={user}", own["workflow_id"].as_str().unwrap());
+            assert_eq!(family.get(&path).await.0, 200);
+            let asked = own["messages"][0].to_string();
+            assert!(asked.contains(&format!("shopping for {name}")), "{asked}");
+        }
+        assert_ne!(mom["workflow_id"], dad["workflow_id"]);
         let mut statuses = [mom["status"].as_str().unwrap(), dad["status"].as_str().unwrap()];
         statuses.sort_unstable();
         assert_eq!(statuses, ["awaiting_user", "completed"], "{mom} {dad}");
@@ -292,12 +301,12 @@ async fn two_parents_want_the_car() {
 }
 
 async fn on_files(folder: &Folder) -> Served {
-    let place = Place::Sqlite(folder.path().join("scheduler.db"));
-    let stores = Stores::sqlite(folder.path().join("threads.db")).await.unwrap();
-    started(settings(place, sample::plain()), Config::new(stores)).await
+    let place = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
+    let stores = Storage::sqlite(folder.path().join("threads.db")).await.unwrap();
+    started(settings(place, sample::empty_family()), ServerConfig::new(stores)).await
 }
 
-/// R-FAM-121: stopped while it waits for an answer, the same question is there again, and the answer completes it.
+/// R-FAM-121: after a restart an open question is still there, and the answer completes it.
 #[tokio::test]
 async fn a_question_is_there_after_a_restart() {
     let (folder, day) = (Folder::new(), sunday(3));
@@ -316,8 +325,8 @@ async fn a_question_is_there_after_a_restart() {
     assert_eq!(second.on("mom", day).await.len(), 2);
 }
 
-/// R-FAM-132: a calendar that somebody else holds is waited for, then it is 503; the state says failed, nothing is
-/// half-written, and afterwards it goes on.
+/// R-FAM-132: a locked calendar is retried, then the response is 503; the state is failed, nothing is written
+/// partially, and later requests succeed.
 #[tokio::test]
 async fn a_calendar_that_is_held_is_told() {
     let (folder, day) = (Folder::new(), sunday(3));
@@ -337,15 +346,16 @@ async fn a_calendar_that_is_held_is_told() {
     family.plan("mom", &soccer(day)).await;
 }
 
-/// R-FAM-132, R-FAM-92: who has said yes is not asked again because the calendar is held; it is 503, and over.
+/// R-FAM-132, R-FAM-92: a confirmation is not requested again because the calendar is locked; the response is 503
+/// and the request has ended.
 #[tokio::test]
 async fn a_yes_is_asked_for_once() {
     let (folder, day) = (Folder::new(), sunday(3));
-    let mut board = sample::plain();
+    let mut board = sample::empty_family();
     let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*board.family).clone() };
-    board.apply(superstep_scheduler::calendar::Change::Family(always));
-    let place = Place::Sqlite(folder.path().join("scheduler.db"));
-    let family = started(settings(place, board), Config::new(Stores::memory())).await;
+    board.apply(superstep_scheduler::calendar::CalendarChange::Family(always));
+    let place = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
+    let family = started(settings(place, board), ServerConfig::new(Storage::memory())).await;
     let asked = family.say("mom", &soccer(day)).await;
     assert_eq!(asked["waiting"]["kind"], "confirmation", "{asked}");
     let holder = Connection::open(folder.path().join("scheduler.db")).unwrap();
@@ -359,7 +369,7 @@ async fn a_yes_is_asked_for_once() {
     assert!(failed["errors"].as_array().unwrap().len() > 1, "{failed}");
 }
 
-/// R-FAM-132, R-FAM-87, R-FAM-126: the same holds for who declined all ways out, and for who let a name be added.
+/// R-FAM-132, R-FAM-87, R-FAM-126: the same holds after declining all resolutions and after adding a name.
 #[tokio::test]
 async fn an_answer_is_asked_for_once() {
     let (folder, day) = (Folder::new(), sunday(3));
@@ -381,13 +391,13 @@ async fn an_answer_is_asked_for_once() {
     }
 }
 
-/// R-FAM-113, R-CLI-3: the sample family is there with its weeks, and made once.
+/// R-FAM-113, R-CLI-3: the sample family has several weeks of events and is created once.
 #[tokio::test]
 async fn the_sample_family_is_made_once() {
     let folder = Folder::new();
     let open = || async {
-        let place = Place::Sqlite(folder.path().join("scheduler.db"));
-        started(settings(place, sample::family()), Config::new(Stores::memory())).await
+        let place = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
+        started(settings(place, sample::family()), ServerConfig::new(Storage::memory())).await
     };
     let family = open().await;
     let path = "/events?user_id=mom&from=2026-01-12T00:00:00-05:00&to=2026-01-19T00:00:00-05:00";
@@ -401,12 +411,12 @@ async fn the_sample_family_is_made_once() {
     assert_eq!(titles(open().await.get(path).await.1), before);
 }
 
-/// R-SRV-16: an address that asks too often is told when it may again.
+/// R-SRV-16: a client address above its rate limit is told when to retry.
 #[tokio::test]
 async fn an_address_has_a_limit() {
-    let limit = Limit { most: 1, within: Duration::from_secs(60), at_once: 9 };
-    let few = superstep_scheduler::Settings { limit, ..settings(Place::Memory, sample::plain()) };
-    let family = started(few, Config::new(Stores::memory())).await;
+    let limit = RateLimit { max_requests: 1, window: Duration::from_secs(60), max_concurrent: 9 };
+    let few = superstep_scheduler::Settings { limit, ..settings(StoreLocation::Memory, sample::empty_family()) };
+    let family = started(few, ServerConfig::new(Storage::memory())).await;
     let asked = family.say("mom", "Do the thing with grandma").await;
     let body = json!({ "text": "Piano", "user_id": "mom" });
     assert_eq!(family.post("/events", body).await.0, 429);
@@ -414,12 +424,12 @@ async fn an_address_has_a_limit() {
     assert_eq!(family.answer("mom", &asked, words).await.0, 200, "an answer belongs to what was counted");
 }
 
-/// R-FAM-92: a family that always wants to be asked is, and who says no gets nothing.
+/// R-FAM-92: a family that confirms every change is asked, and a declined change is not written.
 #[tokio::test]
 async fn a_family_that_is_always_asked() {
-    let mut board = sample::plain();
+    let mut board = sample::empty_family();
     let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*board.family).clone() };
-    board.apply(superstep_scheduler::calendar::Change::Family(always));
+    board.apply(superstep_scheduler::calendar::CalendarChange::Family(always));
     let (family, day) = (with(board).await, sunday(3));
     for (confirm, action, count) in [(false, "declined", 0), (true, "created", 1)] {
         let asked = family.say("mom", &soccer(day)).await;

@@ -1,38 +1,39 @@
-//! Calendar files: a family to read them into, and the samples.
+//! Calendar files: fixtures with the family that imports them, and the sample files.
 
-mod broken;
-mod reading;
+mod export;
+mod import;
+mod malformed;
 mod round_trips;
-mod writing;
 
 use superstep::core::time::Time;
 use superstep_scheduler::calendar::{
-    Board, Calendar, Change, Event, Family, Member, Preferences, Resource, Role, Visibility, WeekStart,
+    Calendar, CalendarChange, CalendarSnapshot, Event, Family, Member, MemberRole, Preferences, Resource, Visibility,
+    WeekStart,
 };
-use superstep_scheduler::ics::{Imported, Options, Reader, export, import};
+use superstep_scheduler::ics::{ExportAudience, ExportOptions, ImportResult, export, import};
 
-/// As Outlook 2021 exports: with a byte order mark, tabs in folds, names of zones as Windows has them.
+/// Export of Outlook 2021: with byte order mark, tabs in folded lines, and Windows time zone names.
 pub(super) const OUTLOOK: &[u8] = include_bytes!("ics/outlook.ics");
-/// As Google Calendar exports.
+/// Export of Google Calendar.
 pub(super) const GOOGLE: &[u8] = include_bytes!("ics/google.ics");
-/// As Apple Calendar exports, with bare line feeds.
+/// Export of Apple Calendar, with bare line feeds.
 pub(super) const APPLE: &[u8] = include_bytes!("ics/apple.ics");
-/// Good events between bad ones.
+/// Valid events between invalid ones.
 pub(super) const BROKEN: &[u8] = include_bytes!("ics/broken.ics");
 
-/// A time by its text.
+/// Parses a time.
 pub(super) fn time(text: &str) -> Time {
     Time::parse(text).unwrap()
 }
 
-/// When files are read.
+/// Returns the time of the import.
 pub(super) fn now() -> Time {
     time("2026-01-08T20:30:00Z")
 }
 
-/// The Millers in New York, with nothing on their calendar.
-pub(super) fn millers() -> Board {
-    let mut board = Board::new(Family {
+/// Creates the Millers in New York, with an empty calendar.
+pub(super) fn millers() -> CalendarSnapshot {
+    let mut board = CalendarSnapshot::new(Family {
         id: "millers".into(),
         name: "Miller".into(),
         zone: "America/New_York".into(),
@@ -40,11 +41,11 @@ pub(super) fn millers() -> Board {
         always_ask: false,
     });
     for (id, name, alias, role) in [
-        ("mom", "Mom", "mom@example.com", Role::Parent),
-        ("dad", "Dad", "Peter", Role::Parent),
-        ("emma", "Emma", "Em", Role::Child),
+        ("mom", "Mom", "mom@example.com", MemberRole::Parent),
+        ("dad", "Dad", "Peter", MemberRole::Parent),
+        ("emma", "Emma", "Em", MemberRole::Child),
     ] {
-        board.apply(Change::Member(Member {
+        board.apply(CalendarChange::Member(Member {
             id: id.into(),
             name: name.into(),
             aliases: vec![alias.into()],
@@ -57,9 +58,9 @@ pub(super) fn millers() -> Board {
         ("family", "Family", None, Visibility::Family),
         ("diary", "Mom's diary", Some("mom".to_owned()), Visibility::Private),
     ] {
-        board.apply(Change::Calendar(Calendar { id: id.into(), name: name.into(), owner, visibility }));
+        board.apply(CalendarChange::Calendar(Calendar { id: id.into(), name: name.into(), owner, visibility }));
     }
-    board.apply(Change::Resource(Resource {
+    board.apply(CalendarChange::Resource(Resource {
         id: "car".into(),
         name: "Car".into(),
         aliases: vec!["the Volvo".into()],
@@ -70,13 +71,13 @@ pub(super) fn millers() -> Board {
     board
 }
 
-/// Reads a file into the calendar of the whole family.
-pub(super) fn read(board: &Board, file: impl AsRef<[u8]>) -> Imported {
+/// Parses a file for the family calendar, imported by Dad.
+pub(super) fn read(board: &CalendarSnapshot, file: impl AsRef<[u8]>) -> ImportResult {
     import(file, board, now(), "family", "dad").unwrap()
 }
 
-/// Reads a file and makes its changes.
-pub(super) fn take(board: &mut Board, file: impl AsRef<[u8]>) -> Imported {
+/// Imports a file and applies its changes.
+pub(super) fn take(board: &mut CalendarSnapshot, file: impl AsRef<[u8]>) -> ImportResult {
     let imported = read(board, file);
     for change in imported.changes.clone() {
         board.apply(change);
@@ -84,17 +85,17 @@ pub(super) fn take(board: &mut Board, file: impl AsRef<[u8]>) -> Imported {
     imported
 }
 
-/// All of a board as a file.
-pub(super) fn written(board: &Board) -> String {
-    export(board, &Options { reader: Reader::Keeper, calendar: None }).unwrap()
+/// Exports a complete calendar.
+pub(super) fn written(board: &CalendarSnapshot) -> String {
+    export(board, &ExportOptions { reader: ExportAudience::FullBackup, calendar: None }).unwrap()
 }
 
-/// A calendar with these lines in it.
+/// Returns a calendar file with these lines.
 pub(super) fn calendar(lines: &str) -> String {
     format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//test//EN\r\n{}END:VCALENDAR\r\n", crlf(lines))
 }
 
-/// An event with these lines in it, which begins on line 4 of its calendar.
+/// Returns a calendar file with one event of these lines. The event begins on line 4.
 pub(super) fn event(lines: &str) -> String {
     calendar(&format!("BEGIN:VEVENT\n{lines}\nEND:VEVENT\n"))
 }
@@ -103,8 +104,8 @@ fn crlf(lines: &str) -> String {
     lines.lines().map(|line| format!("{}\r\n", line.trim_start())).collect()
 }
 
-/// The one event with a title.
-pub(super) fn titled<'a>(board: &'a Board, title: &str) -> &'a Event {
+/// Returns the only event with a title.
+pub(super) fn titled<'a>(board: &'a CalendarSnapshot, title: &str) -> &'a Event {
     let mut found = board.events.values().filter(|event| event.title == title);
     let event = found.next().unwrap_or_else(|| panic!("no `{title}`"));
     assert!(found.next().is_none(), "two `{title}`");

@@ -1,23 +1,23 @@
-//! Tests of the family scheduler.
+//! Integration tests of the family scheduler.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod agents;
-mod changes;
 mod examples;
-mod heard;
+mod fixtures;
 mod http;
 mod ics;
+mod model_parse;
 mod models;
-mod names;
+mod modify_requests;
 mod parser;
-mod pruned;
+mod pruning;
 mod recurrence;
 mod requests;
 mod route;
 mod series;
-mod served;
-mod stage;
 mod state;
+mod state_utils;
 mod store;
-mod workflow;
+mod test_server;
+mod unknown_names;

@@ -1,28 +1,28 @@
-//! What the agents' data may look like, and what is refused.
+//! Validation of the agents' data.
 
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use superstep_scheduler::models::{
-    AgentOutput, Conflict, ConflictDetectionData, ErrorInfo, NlParserData, ProposedEvent, ProposedResolution,
-    QueryData, ResolutionChange, ResolutionData, ResourceAvailability, ResourceManagerData, Said, SchedulingData,
-    TimeSlot, ValidationResult, read,
+    AgentOutput, Conflict, ConflictDetectionData, ErrorInfo, Message, NlParserData, ProposedEvent, ProposedResolution,
+    QueryData, ResolutionChange, ResolutionData, ResourceAvailability, ResourceManagerData, SchedulingData, TimeSlot,
+    ValidationResult, from_json,
 };
 
-use crate::stage::NOW;
+use crate::fixtures::NOW;
 
-/// Reads a value, and looks whether it is written as it was read.
+/// Deserializes a value and checks that serializing it returns the same JSON.
 fn round<T: Serialize + DeserializeOwned>(value: &Value) -> T {
-    let read: T = read(value.clone()).unwrap();
+    let read: T = from_json(value.clone()).unwrap();
     assert_eq!(serde_json::to_value(&read).unwrap(), *value);
     read
 }
 
-/// The pointer and the words of what is wrong.
+/// Returns pointer and message of the validation error.
 fn refused<T: DeserializeOwned + std::fmt::Debug>(value: Value) -> String {
-    let error = read::<T>(value).unwrap_err();
-    let problem = &error.problems()[0];
+    let error = from_json::<T>(value).unwrap_err();
+    let problem = &error.diagnostics()[0];
     format!("{} {}", problem.pointer, problem.message)
 }
 
@@ -52,7 +52,7 @@ fn way_out(id: &str) -> Value {
     })
 }
 
-/// R-FAM-25: an output has five fields, and is as sure as 0 to 1.
+/// R-FAM-25: an agent output has five fields, and a confidence from 0 to 1.
 #[test]
 fn outputs() {
     for sure in [0.0, 0.88, 1.0] {
@@ -70,29 +70,29 @@ fn outputs() {
 }
 
 proptest! {
-    /// R-FAM-25: whatever number comes, it is taken as it is or refused by name.
+    /// R-FAM-25: any number is accepted unchanged or rejected with its field.
     #[test]
     fn any_confidence(sure in any::<f64>()) {
         let is_fine = (0.0..=1.0).contains(&sure);
         prop_assert_eq!(superstep_scheduler::models::Confidence::new(sure).is_some(), is_fine);
         if sure.is_finite() {
-            prop_assert_eq!(read::<AgentOutput>(output(json!(sure))).is_ok(), is_fine);
+            prop_assert_eq!(from_json::<AgentOutput>(output(json!(sure))).is_ok(), is_fine);
         }
     }
 
-    /// R-FAM-36: a slot ends after it starts.
+    /// R-FAM-36: a slot must end after it starts.
     #[test]
     fn any_slot(start in 0_u32..48, end in 0_u32..48) {
         let at = |half: u32| format!("2026-01-{:02}T{:02}:{:02}:00Z", 10 + half / 24, half % 24, 30);
-        prop_assert_eq!(read::<TimeSlot>(slot(&at(start), &at(end), 0.5)).is_ok(), start < end);
+        prop_assert_eq!(from_json::<TimeSlot>(slot(&at(start), &at(end), 0.5)).is_ok(), start < end);
     }
 }
 
-/// R-FAM-28, R-FAM-29, R-FAM-30, R-FAM-31, R-FAM-32, R-FAM-33, R-FAM-34, R-FAM-35: what a sentence says; all but what is
-/// wanted has a default.
+/// R-FAM-28, R-FAM-29, R-FAM-30, R-FAM-31, R-FAM-32, R-FAM-33, R-FAM-34, R-FAM-35: parser data; all fields but the
+/// event type have defaults.
 #[test]
 fn parsed() {
-    let least: NlParserData = read(json!({ "event_type": "query" })).unwrap();
+    let least: NlParserData = from_json(json!({ "event_type": "query" })).unwrap();
     let whole = json!({
         "event_type": "query", "title": null, "start_time": null, "end_time": null, "participants": [], "resources": [],
         "recurrence_rule": null, "priority": null, "flexibility": null,
@@ -106,7 +106,7 @@ fn parsed() {
     assert!(refused::<NlParserData>(json!({})).contains("event_type"));
 }
 
-/// R-FAM-68: unknown values of an enumeration are refused, with the field and what is allowed.
+/// R-FAM-68: unknown enum values are rejected with the field and the allowed values.
 #[test]
 fn unknown_values() {
     let said = [
@@ -115,7 +115,7 @@ fn unknown_values() {
         refused::<NlParserData>(json!({ "event_type": "create", "flexibility": "some" })),
         refused::<Conflict>(conflict("c1", "bad")),
         refused::<QueryData>(json!({ "query_type": "weather", "results": {} })),
-        refused::<Said>(json!({ "role": "tool", "content": "x", "timestamp": NOW })),
+        refused::<Message>(json!({ "role": "tool", "content": "x", "timestamp": NOW })),
         refused::<ValidationResult>(json!({ "step": "cooking", "passed": true, "timestamp": NOW })),
     ];
     insta::assert_snapshot!(said.join("\n"), @r"
@@ -129,7 +129,7 @@ fn unknown_values() {
     ");
 }
 
-/// R-FAM-36, R-FAM-37, R-FAM-38, R-FAM-39, R-FAM-40, R-FAM-41: times that would do.
+/// R-FAM-36, R-FAM-37, R-FAM-38, R-FAM-39, R-FAM-40, R-FAM-41: scheduling data with candidate slots.
 #[test]
 fn slots() {
     let good = slot("2026-01-10T14:00:00Z", "2026-01-10T15:00:00Z", 1.0);
@@ -138,7 +138,7 @@ fn slots() {
     assert!(backwards.contains("end_time"), "{backwards}");
     let score = refused::<TimeSlot>(slot("2026-01-10T14:00:00Z", "2026-01-10T15:00:00Z", 1.5));
     assert!(score.contains("score is 1.5"), "{score}");
-    let least: SchedulingData = read(json!({ "candidate_times": [] })).unwrap();
+    let least: SchedulingData = from_json(json!({ "candidate_times": [] })).unwrap();
     assert_eq!(least.recommended_time, None);
     let mut lacking = good_slot();
     lacking.as_object_mut().unwrap().remove("available_participants");
@@ -149,7 +149,7 @@ fn good_slot() -> Value {
     slot("2026-01-10T14:00:00Z", "2026-01-10T15:00:00Z", 1.0)
 }
 
-/// R-FAM-42, R-FAM-43, R-FAM-44, R-FAM-45, R-FAM-46, R-FAM-47: things that can be had.
+/// R-FAM-42, R-FAM-43, R-FAM-44, R-FAM-45, R-FAM-46, R-FAM-47: resource availability.
 #[test]
 fn resources() {
     let car = json!({
@@ -162,7 +162,8 @@ fn resources() {
     assert!(refused::<ResourceAvailability>(less).starts_with("/current_capacity"));
 }
 
-/// R-FAM-48, R-FAM-49, R-FAM-50, R-FAM-51, R-FAM-52, R-FAM-53, R-FAM-54: what stands in the way, and that its parts agree.
+/// R-FAM-48, R-FAM-49, R-FAM-50, R-FAM-51, R-FAM-52, R-FAM-53, R-FAM-54: conflicts, and the consistency of their
+/// fields.
 #[test]
 fn conflicts() {
     let (high, low) = (conflict("c1", "high"), conflict("c2", "low"));
@@ -176,20 +177,21 @@ fn conflicts() {
     let strange = json!({ "conflicts": [high], "has_conflicts": true, "blocking_conflicts": ["c9"] });
     assert!(refused::<ConflictDetectionData>(strange).contains("`c9`"));
     let least: Conflict =
-        read(json!({ "id": "c", "type": "resource_conflict", "severity": "low", "details": "d" })).unwrap();
+        from_json(json!({ "id": "c", "type": "resource_conflict", "severity": "low", "details": "d" })).unwrap();
     assert_eq!((least.conflicting_event_id, least.conflicting_event_title), (None, None));
     assert_eq!(least.participants_affected, Vec::<String>::new());
 }
 
-/// R-FAM-55, R-FAM-56, R-FAM-57, R-FAM-58, R-FAM-59, R-FAM-60, R-FAM-61: ways out, of which the recommended is one.
+/// R-FAM-55, R-FAM-56, R-FAM-57, R-FAM-58, R-FAM-59, R-FAM-60, R-FAM-61: resolutions; the recommended one must
+/// exist.
 #[test]
 fn ways_out() {
-    let empty: ResolutionChange = read(json!({})).unwrap();
+    let empty: ResolutionChange = from_json(json!({})).unwrap();
     assert_eq!(empty, ResolutionChange::default());
     round::<ResolutionData>(&json!({ "proposed_resolutions": [way_out("res_1")], "recommended_resolution": "res_1" }));
     let strange = json!({ "proposed_resolutions": [way_out("res_1")], "recommended_resolution": "res_2" });
     assert!(refused::<ResolutionData>(strange).contains("`res_2`"));
-    let none: ResolutionData = read(json!({ "proposed_resolutions": [] })).unwrap();
+    let none: ResolutionData = from_json(json!({ "proposed_resolutions": [] })).unwrap();
     assert_eq!(none.recommended_resolution, None);
     for strategy in
         ["move_event", "shorten_event", "split_event", "cancel_event", "override_constraint", "alternative_resource"]
@@ -199,12 +201,12 @@ fn ways_out() {
         round::<ProposedResolution>(&way);
     }
     for action in ["move", "cancel", "shorten", "split"] {
-        let read: ResolutionChange = read(json!({ "action": action })).unwrap();
+        let read: ResolutionChange = from_json(json!({ "action": action })).unwrap();
         assert_eq!(serde_json::to_value(read.action).unwrap(), action);
     }
 }
 
-/// R-FAM-62, R-FAM-63: an answer has a kind and a map.
+/// R-FAM-62, R-FAM-63: query data has a type and a map of results.
 #[test]
 fn answers() {
     for kind in ["availability", "event_lookup", "resource_status", "conflict_check"] {
@@ -213,7 +215,7 @@ fn answers() {
     assert!(refused::<QueryData>(json!({ "query_type": "availability", "results": [] })).starts_with("/results"));
 }
 
-/// R-FAM-64, R-FAM-65, R-FAM-66, R-FAM-67: events on their way, what steps found, what went wrong, what was said.
+/// R-FAM-64, R-FAM-65, R-FAM-66, R-FAM-67: proposed events, validation results, errors and messages.
 #[test]
 fn the_rest() {
     for status in ["proposed", "validated", "confirmed", "rejected"] {
@@ -222,12 +224,13 @@ fn the_rest() {
             "resources": [], "status": status, "created_at": NOW,
         }));
     }
-    let least: ValidationResult = read(json!({ "step": "resource_check", "passed": true, "timestamp": NOW })).unwrap();
+    let least: ValidationResult =
+        from_json(json!({ "step": "resource_check", "passed": true, "timestamp": NOW })).unwrap();
     assert_eq!(least.issues, Vec::<String>::new());
     round::<ErrorInfo>(&json!({
         "step": "scheduling", "error_type": "Timeout", "message": "m", "timestamp": NOW, "retryable": true,
     }));
-    let said: Said = round(&json!({ "role": "user", "content": "Hi", "timestamp": NOW }));
-    assert_eq!(Said::read(&said.to_message()), Some(said));
-    assert!(refused::<Said>(json!({ "role": "user", "content": "Hi" })).contains("timestamp"));
+    let said: Message = round(&json!({ "role": "user", "content": "Hi", "timestamp": NOW }));
+    assert_eq!(Message::read(&said.to_message()), Some(said));
+    assert!(refused::<Message>(json!({ "role": "user", "content": "Hi" })).contains("timestamp"));
 }

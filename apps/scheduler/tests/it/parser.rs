@@ -1,28 +1,28 @@
-//! The rule-based parser: how sure it is, what it understands, and what it asks back.
+//! The rule-based parser: confidence, results and questions.
 
-mod asking;
 mod cases;
+mod clarification;
+mod labelled_sentences;
 mod languages;
-mod left;
-mod misheard;
-mod score;
+mod misparses;
+mod unparsed_words;
 
 use superstep::core::time::Time;
-use superstep_scheduler::calendar::Board;
-use superstep_scheduler::parser::{Request, Understood, parse};
+use superstep_scheduler::calendar::CalendarSnapshot;
+use superstep_scheduler::parser::{ParseInput, ParsedRequest, parse};
 use superstep_scheduler::sample;
 
-/// What Mom says to the family with a full calendar.
-fn read(text: &str) -> Understood {
+/// Parses a sentence of Mom against the full sample calendar.
+fn read(text: &str) -> ParsedRequest {
     read_by("mom", text)
 }
 
-fn read_by(speaker: &str, text: &str) -> Understood {
-    parse(&Request { text, speaker, now: sample::now(), board: &sample::family() })
+fn read_by(speaker: &str, text: &str) -> ParsedRequest {
+    parse(&ParseInput { text, user_id: speaker, now: sample::now(), snapshot: &sample::family() })
 }
 
-fn read_on(board: &Board, text: &str) -> Understood {
-    parse(&Request { text, speaker: "mom", now: sample::now(), board })
+fn read_on(board: &CalendarSnapshot, text: &str) -> ParsedRequest {
+    parse(&ParseInput { text, user_id: "mom", now: sample::now(), snapshot: board })
 }
 
 fn at(text: &str) -> Time {

@@ -1,23 +1,23 @@
-//! Requests from end to end, state by state, on a calendar in memory.
+//! Complete requests, state by state, on a calendar in memory.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep::model::SharedModel;
+use superstep::models::SharedModel;
 use superstep::prelude::*;
 use superstep::testing::ManualClock;
-use superstep::{Compiled, Outcome};
-use superstep_scheduler::calendar::{Board, Change, Event, Participant, Priority, Span};
+use superstep::{CompiledGraph, Outcome};
+use superstep_scheduler::calendar::{CalendarChange, CalendarSnapshot, Event, Participant, Priority, TimeRange};
 use superstep_scheduler::models::EventStatus;
-use superstep_scheduler::state::{Scheduler, WorkflowStatus};
-use superstep_scheduler::store::Calendars;
-use superstep_scheduler::workflow::new_turn;
-use superstep_scheduler::{Home, ics, sample};
+use superstep_scheduler::state::{FamilySchedulerState, WorkflowStatus};
+use superstep_scheduler::state_utils::new_turn;
+use superstep_scheduler::store::CalendarStore;
+use superstep_scheduler::{SchedulerContext, ics, sample};
 
-use crate::stage::{now, time};
+use crate::fixtures::{now, time};
 
-/// A clock that stands at the moment of the stories.
+/// Returns a stopped clock at the current time of the specification.
 pub(crate) fn stopped() -> ManualClock {
     let clock = ManualClock::new();
     clock.advance(Duration::from_micros(now().as_unix_micros().unsigned_abs()));
@@ -25,74 +25,74 @@ pub(crate) fn stopped() -> ManualClock {
 }
 
 pub(crate) struct Stage {
-    pub(crate) graph: Compiled<Scheduler, Home>,
-    pub(crate) home: Home,
+    pub(crate) graph: CompiledGraph<FamilySchedulerState, SchedulerContext>,
+    pub(crate) home: SchedulerContext,
     pub(crate) thread: String,
 }
 
 impl Stage {
     pub(crate) async fn new(events: Vec<Event>) -> Self {
-        let calendars = Calendars::options().clock(stopped()).open_sqlite_in_memory().await.unwrap();
-        let board = sample::plain();
+        let calendars = CalendarStore::options().clock(stopped()).open_sqlite_in_memory().await.unwrap();
+        let board = sample::empty_family();
         let family = (*board.family).clone();
-        let changes = first(&board).chain(events.into_iter().map(|event| Change::Event(Box::new(event))));
+        let changes = first(&board).chain(events.into_iter().map(|event| CalendarChange::Event(Box::new(event))));
         let id = family.id.clone();
         calendars.create_family("mom", family, changes.collect()).await.unwrap();
-        let mut graph = superstep_scheduler::draw();
-        graph.checkpointer(Memory::new());
+        let mut graph = superstep_scheduler::state_graph();
+        graph.checkpointer(MemoryCheckpointer::new());
         Self {
             graph: graph.compile().unwrap(),
-            home: Home::new(calendars, id),
+            home: SchedulerContext::new(calendars, id),
             thread: "conv_0000000000000001".to_owned(),
         }
     }
 
-    /// With a model that reads beside the rules.
+    /// Creates a stage with a model in addition to the rules.
     pub(crate) async fn with_model(events: Vec<Event>, model: impl Into<SharedModel>) -> Self {
         let mut stage = Self::new(events).await;
         stage.home = stage.home.with_model(model);
         stage
     }
 
-    pub(crate) async fn say(&self, words: &str) -> Outcome<Scheduler> {
+    pub(crate) async fn say(&self, words: &str) -> Outcome<FamilySchedulerState> {
         self.say_as("mom", words).await
     }
 
-    pub(crate) async fn say_as(&self, who: &str, words: &str) -> Outcome<Scheduler> {
+    pub(crate) async fn say_as(&self, who: &str, words: &str) -> Outcome<FamilySchedulerState> {
         let turn = new_turn(words, who, &self.thread, now());
-        self.graph.run(turn).thread(&*self.thread).context(self.home.clone()).clock(stopped()).await.unwrap()
+        self.graph.invoke(turn).thread(&*self.thread).context(self.home.clone()).clock(stopped()).await.unwrap()
     }
 
-    pub(crate) async fn answer(&self, answer: Value) -> Outcome<Scheduler> {
+    pub(crate) async fn answer(&self, answer: Value) -> Outcome<FamilySchedulerState> {
         self.graph.resume(&*self.thread, answer).context(self.home.clone()).clock(stopped()).await.unwrap()
     }
 
-    pub(crate) async fn board(&self) -> Arc<Board> {
-        self.home.calendars.board(&self.home.family).await.unwrap()
+    pub(crate) async fn board(&self) -> Arc<CalendarSnapshot> {
+        self.home.store.snapshot(&self.home.family_id).await.unwrap()
     }
 }
 
-fn first(board: &Board) -> impl Iterator<Item = Change> + use<> {
-    let members = board.members.values().map(|one| Change::Member((**one).clone()));
-    let calendars = board.calendars.values().map(|one| Change::Calendar((**one).clone()));
-    let resources = board.resources.values().map(|one| Change::Resource((**one).clone()));
+fn first(board: &CalendarSnapshot) -> impl Iterator<Item = CalendarChange> + use<> {
+    let members = board.members.values().map(|one| CalendarChange::Member((**one).clone()));
+    let calendars = board.calendars.values().map(|one| CalendarChange::Calendar((**one).clone()));
+    let resources = board.resources.values().map(|one| CalendarChange::Resource((**one).clone()));
     members.chain(calendars).chain(resources).collect::<Vec<_>>().into_iter()
 }
 
 pub(crate) fn dentist() -> Event {
-    let board = sample::plain();
+    let board = sample::empty_family();
     Event {
         id: "evt_dentist".to_owned(),
         uid: "dentist".to_owned(),
         calendar: board.calendars.keys().next().unwrap().clone(),
         title: "Dentist".to_owned(),
-        span: Span::new(time("2026-01-10T14:30:00-05:00"), time("2026-01-10T15:30:00-05:00")).unwrap(),
+        span: TimeRange::new(time("2026-01-10T14:30:00-05:00"), time("2026-01-10T15:30:00-05:00")).unwrap(),
         zone: "America/New_York".to_owned(),
         is_all_day: false,
         participants: vec![Participant { member: "emma".to_owned(), is_required: true }],
         resources: Vec::new(),
         recurrence: None,
-        exception_of: None,
+        recurrence_override: None,
         priority: Priority::High,
         flexibility: Default::default(),
         status: EventStatus::Confirmed,
@@ -100,20 +100,20 @@ pub(crate) fn dentist() -> Event {
         sequence: 0,
         location: String::new(),
         notes: String::new(),
-        extra: Vec::new(),
+        preserved_properties: Vec::new(),
         created_at: now(),
         updated_at: now(),
     }
 }
 
-fn steps(state: &Scheduler) -> Vec<String> {
+fn steps(state: &FamilySchedulerState) -> Vec<String> {
     let of = |entry: &serde_json::Map<String, Value>| entry.get("step").and_then(Value::as_str).map(str::to_owned);
     state.audit_log.iter().filter_map(of).collect()
 }
 
 pub(crate) const SOCCER: &str = "Schedule soccer practice for Emma Saturday at 2pm with the car";
 
-/// R-FAM-115, R-FAM-82, R-FAM-90, R-FAM-92: an empty calendar, and everything is clear.
+/// R-FAM-115, R-FAM-82, R-FAM-90, R-FAM-92: a complete request on an empty calendar needs no question.
 #[tokio::test]
 async fn soccer_on_an_empty_calendar() {
     let stage = Stage::new(Vec::new()).await;
@@ -138,15 +138,15 @@ async fn soccer_on_an_empty_calendar() {
         (board.events.len(), event.status, event.resources.as_slice()),
         (1, EventStatus::Confirmed, &["car".to_owned()][..])
     );
-    let written = ics::export(&board, &ics::Options::default()).unwrap();
+    let written = ics::export(&board, &ics::ExportOptions::default()).unwrap();
     assert_eq!(written.matches("BEGIN:VEVENT").count(), 1);
-    let audit = stage.home.calendars.audit(&stage.home.family, 20).await.unwrap();
+    let audit = stage.home.store.audit(&stage.home.family_id, 20).await.unwrap();
     let actions: Vec<&str> = audit.iter().rev().map(|entry| entry.action.as_str()).collect();
     assert_eq!(actions, ["create_family", "propose", "validate", "confirm"]);
     assert_eq!(state.messages.len(), 2);
 }
 
-/// R-FAM-116, R-FAM-83, R-FAM-87: the dentist stands in the way; soccer moves to half past three, the dentist stays.
+/// R-FAM-116, R-FAM-83, R-FAM-87: soccer conflicts with the dentist and moves to 3:30 pm; the dentist is unchanged.
 #[tokio::test]
 async fn soccer_after_the_dentist() {
     let stage = Stage::new(vec![dentist()]).await;
@@ -157,8 +157,8 @@ async fn soccer_after_the_dentist() {
     let conflict = serde_json::to_value(&found.conflicts[0]).unwrap();
     assert_eq!((&conflict["type"], &conflict["severity"]), (&json!("time_conflict"), &json!("high")));
     assert_eq!(conflict["conflicting_event_title"], "Dentist");
-    assert_eq!(waits.questions().len(), 1);
-    let shown = &waits.questions()[0].value;
+    assert_eq!(waits.interrupts().len(), 1);
+    let shown = &waits.interrupts()[0].value;
     assert_eq!(shown["recommended"], "res_1");
     let best = &shown["resolutions"][0];
     assert_eq!((&best["resolution_id"], &best["strategy"]), (&json!("res_1"), &json!("move_event")));
@@ -170,34 +170,38 @@ async fn soccer_after_the_dentist() {
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.state.errors);
     let board = stage.board().await;
     let soccer = board.events.values().find(|event| event.title == "Soccer practice").unwrap();
-    assert_eq!(soccer.span, Span::new(time("2026-01-10T15:30:00-05:00"), time("2026-01-10T16:30:00-05:00")).unwrap());
+    assert_eq!(
+        soccer.span,
+        TimeRange::new(time("2026-01-10T15:30:00-05:00"), time("2026-01-10T16:30:00-05:00")).unwrap()
+    );
     assert_eq!(soccer.status, EventStatus::Confirmed);
     assert_eq!(*board.events["evt_dentist"], dentist());
 }
 
-/// R-FAM-83, R-FAM-87: who declines gets nothing, and nothing stays on the calendar; an unknown id is refused.
+/// R-FAM-83, R-FAM-87: declining all resolutions leaves nothing on the calendar; an unknown id is rejected.
 #[tokio::test]
 async fn declined() {
     let stage = Stage::new(vec![dentist()]).await;
     stage.say(SOCCER).await;
     let wrong = stage.graph.resume(&*stage.thread, json!({ "resolution_id": "res_99" }));
     let refused = wrong.context(stage.home.clone()).await.unwrap_err();
-    assert_eq!(refused.code(), superstep::Code::InvalidResume, "{refused}");
+    assert_eq!(refused.code(), superstep::ErrorCode::InvalidResume, "{refused}");
     let done = stage.answer(json!({ "decline": true })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed);
     assert_eq!(done.state.proposed_event.as_ref().unwrap().status, EventStatus::Rejected);
     assert_eq!(stage.board().await.events.len(), 1);
 }
 
-/// R-FAM-88: three ways out that are none may be tried; the next one ends the request, and nothing of it stays.
+/// R-FAM-88: three edited resolutions that resolve nothing may be tried; the next one ends the request without
+/// effect.
 #[tokio::test]
 async fn ways_out_are_tried_three_times() {
     let stage = Stage::new(vec![dentist()]).await;
     let mut outcome = stage.say(SOCCER).await;
     for (round, minutes) in ["05", "10", "15", "20"].into_iter().enumerate() {
         assert_eq!(outcome.state.workflow_status, WorkflowStatus::AwaitingUser, "{round}");
-        // As the page sends one that was changed; here it only pushes soccer further into the dentist.
-        let best = &outcome.questions()[0].value["resolutions"][0];
+        // In the format of the page for an edited resolution; here it only moves soccer further into the dentist.
+        let best = &outcome.interrupts()[0].value["resolutions"][0];
         let times = [
             ("start_time", format!("2026-01-10T14:{minutes}:00-05:00")),
             ("end_time", format!("2026-01-10T15:{minutes}:00-05:00")),
@@ -216,16 +220,16 @@ async fn ways_out_are_tried_three_times() {
     assert_eq!(stage.board().await.events.keys().collect::<Vec<_>>(), ["evt_dentist"]);
 }
 
-/// R-FAM-117, R-FAM-86, R-FAM-84: what is not understood is asked about, and the answer completes it.
+/// R-FAM-117, R-FAM-86, R-FAM-84: a sentence with a low confidence causes a question, and the answer completes it.
 #[tokio::test]
 async fn the_thing_with_grandma() {
     let stage = Stage::new(Vec::new()).await;
     let waits = stage.say("Do the thing with grandma").await;
     assert!(waits.state.agent_outputs["nl_parser"].confidence.value() < 0.5);
     assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
-    assert_eq!(waits.questions()[0].value["kind"], "clarification");
+    assert_eq!(waits.interrupts()[0].value["kind"], "clarification");
     let done = stage.answer(json!({ "text": "dinner with grandma on Sunday at 6" })).await;
-    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
     let said = done.state.messages.iter().filter(|message| message.role == superstep::core::message::Role::User);
     assert_eq!(said.count(), 2);
     let board = stage.board().await;
@@ -233,33 +237,34 @@ async fn the_thing_with_grandma() {
     assert_eq!(dinner.span.start, time("2026-01-11T18:00:00-05:00"));
 }
 
-/// R-FAM-118, R-FAM-109: a question is answered, and nothing is written.
+/// R-FAM-118, R-FAM-109: a query is answered, and nothing is written.
 #[tokio::test]
 async fn when_is_everyone_free() {
     let stage = Stage::new(vec![dentist()]).await;
     let before = stage.board().await.revision;
     let done = stage.say("When is everyone free this weekend?").await;
-    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
     let answer = &done.state.agent_outputs["query"];
     assert_eq!(answer.data["query_type"], "availability");
     let free = answer.data["results"]["free"].as_array().unwrap();
     assert!(!free.is_empty());
-    let in_the_way = Span::new(time("2026-01-10T14:30:00-05:00"), time("2026-01-10T15:30:00-05:00")).unwrap();
+    let in_the_way = TimeRange::new(time("2026-01-10T14:30:00-05:00"), time("2026-01-10T15:30:00-05:00")).unwrap();
     for one in free {
         let at = |key: &str| time(one[key].as_str().unwrap());
-        assert!(!Span::new(at("start"), at("end")).unwrap().meets(&in_the_way), "{one}");
+        assert!(!TimeRange::new(at("start"), at("end")).unwrap().overlaps(&in_the_way), "{one}");
     }
     assert_eq!(stage.board().await.revision, before);
 }
 
-/// R-FAM-109, R-FAM-63, R-FAM-101: whether there are conflicts is asked of the calendar as it is, whether a day would do is not.
+/// R-FAM-109, R-FAM-63, R-FAM-101: a query for conflicts checks existing events; a query whether a day suits does
+/// not.
 #[tokio::test]
 async fn are_there_any_conflicts() {
     let mut soccer = dentist();
     (soccer.id, soccer.uid, soccer.title) = ("soccer".to_owned(), "soccer".to_owned(), "Soccer".to_owned());
     let told = async |events: Vec<Event>, words: &str| {
         let done = Stage::new(events).await.say(words).await;
-        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.questions());
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.interrupts());
         let answer = &done.state.agent_outputs["query"];
         assert_eq!(answer.data["query_type"], "conflict_check", "{words}");
         answer.explanation.clone()
@@ -280,51 +285,52 @@ async fn are_there_any_conflicts() {
     assert!(busy.starts_with("No: Emma is at “Dentist”"), "{busy}");
 }
 
-/// R-FAM-119: a series, at five on the wall on both sides of the day on which clocks change.
+/// R-FAM-119: a series at 5 pm local time on both sides of a daylight saving change.
 #[tokio::test]
 async fn piano_every_tuesday() {
     let stage = Stage::new(Vec::new()).await;
     let done = stage.say("Piano every Tuesday at 5pm").await;
-    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
     let board = stage.board().await;
     let piano = board.events.values().next().unwrap();
     assert_eq!(piano.recurrence.as_ref().unwrap().rule, "FREQ=WEEKLY;BYDAY=TU");
-    let march = Span::new(time("2026-03-01T00:00:00-05:00"), time("2026-03-16T00:00:00-04:00")).unwrap();
+    let march = TimeRange::new(time("2026-03-01T00:00:00-05:00"), time("2026-03-16T00:00:00-04:00")).unwrap();
     let starts: Vec<String> =
         board.instances_of(piano, &march).unwrap().iter().map(|one| one.span.start.to_string()).collect();
     assert_eq!(starts, ["2026-03-03T17:00:00-05:00", "2026-03-10T17:00:00-04:00"]);
 }
 
-/// R-FAM-127: two events match, so it is asked which.
+/// R-FAM-127: if two events match, the user is asked to choose.
 #[tokio::test]
 async fn which_dentist() {
     let mut other = dentist();
     other.id = "evt_dentist_2".to_owned();
     other.uid = "dentist-2".to_owned();
-    other.span = Span::new(time("2026-01-14T14:30:00-05:00"), time("2026-01-14T15:30:00-05:00")).unwrap();
+    other.span = TimeRange::new(time("2026-01-14T14:30:00-05:00"), time("2026-01-14T15:30:00-05:00")).unwrap();
     let stage = Stage::new(vec![dentist(), other]).await;
     let waits = stage.say("cancel the dentist").await;
-    let choices = waits.questions()[0].value["choices"].as_array().unwrap();
+    let choices = waits.interrupts()[0].value["choices"].as_array().unwrap();
     let ids: Vec<&str> = choices.iter().filter_map(|one| one["id"].as_str()).collect();
     assert_eq!(ids, ["evt_dentist", "evt_dentist_2"]);
     let done = stage.answer(json!({ "fields": { "event_id": "evt_dentist_2" } })).await;
-    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
     assert_eq!(stage.board().await.events.keys().collect::<Vec<_>>(), ["evt_dentist"]);
 }
 
-/// R-FAM-124: what cannot be is named, and nothing is written.
+/// R-FAM-124: an impossible time is reported, and nothing is written.
 #[tokio::test]
 async fn what_cannot_be() {
     for words in ["Soccer on 30 February at 2pm", "Soccer Saturday at 25:00", "Soccer Saturday from 4pm to 3pm"] {
         let stage = Stage::new(Vec::new()).await;
         let waits = stage.say(words).await;
         assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
-        assert!(!waits.questions()[0].value["question"].as_str().unwrap().is_empty());
+        assert!(!waits.interrupts()[0].value["question"].as_str().unwrap().is_empty());
         assert!(stage.board().await.events.is_empty(), "{words}");
     }
 }
 
-/// R-FAM-125: a time that is over is named together with the next one, and nothing is written; the next one completes it.
+/// R-FAM-125: a past time is reported with the next possible one, and nothing is written; choosing that one
+/// completes the request.
 #[tokio::test]
 async fn a_time_that_is_over() {
     let rows = [
@@ -335,57 +341,57 @@ async fn a_time_that_is_over() {
         let stage = Stage::new(Vec::new()).await;
         let waits = stage.say(words).await;
         assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
-        let shown = &waits.questions()[0].value;
+        let shown = &waits.interrupts()[0].value;
         assert_eq!((&shown["kind"], &shown["question"]), (&json!("clarification"), &json!(question)), "{words}");
         assert!(stage.board().await.events.is_empty(), "{words}");
         let done = stage.answer(json!({ "fields": { "start_time": "2026-01-12T14:00:00-05:00" } })).await;
-        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.questions());
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.interrupts());
         let board = stage.board().await;
         let soccer = board.events.values().next().unwrap();
         assert_eq!(soccer.span.start, time("2026-01-12T14:00:00-05:00"), "{words}");
     }
 }
 
-/// R-FAM-101, R-FAM-86: a time on one of several days is planned when the day was chosen, at that time.
+/// R-FAM-101, R-FAM-86: for a time on one of several days the user chooses the day, and the time is kept.
 #[tokio::test]
 async fn the_day_is_chosen_and_the_time_stays() {
     let stage = Stage::new(Vec::new()).await;
     let waits = stage.say("Soccer this weekend at 3pm").await;
-    let shown = &waits.questions()[0].value;
+    let shown = &waits.interrupts()[0].value;
     assert_eq!(shown["question"], "Is it on Saturday 10 January, on another of these days, or on each?");
     assert!(stage.board().await.events.is_empty());
     let sunday = shown["choices"][1]["id"].clone();
     let done = stage.answer(json!({ "fields": { "start_time": sunday } })).await;
-    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
     let board = stage.board().await;
     assert_eq!(board.events.values().next().unwrap().span.start, time("2026-01-11T15:00:00-05:00"));
-    // A yes is to the day that was named.
+    // A confirmation accepts the suggested day.
     let stage = Stage::new(Vec::new()).await;
     stage.say("Soccer this weekend at 3pm").await;
     let done = stage.answer(json!({ "fields": { "confirm": true } })).await;
-    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.questions());
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
     let board = stage.board().await;
     assert_eq!(board.events.values().next().unwrap().span.start, time("2026-01-10T15:00:00-05:00"));
 }
 
-/// R-FAM-104, R-FAM-83: where no time is found it is told where one was looked for.
+/// R-FAM-104, R-FAM-83: if no slot is found, the message names the searched time range.
 #[tokio::test]
 async fn where_a_time_was_looked_for_is_told() {
     let rows = [
         ("Schedule ballet for Emma on Saturday", false, "on Saturday 10 January"),
         ("Schedule ballet for Emma on Saturday afternoon", false, "on Saturday 10 January, 12:00 pm to 5:00 pm"),
         ("Schedule ballet for Emma this weekend", false, "from Saturday 10 January to Sunday 11 January"),
-        // Neither day nor time is said, so that is asked first.
+        // Neither day nor time is given, so a question comes first.
         ("Schedule ballet for Emma", true, "in the next two weeks"),
     ];
-    let month = Span::new(time("2026-01-08T00:00:00-05:00"), time("2026-01-31T00:00:00-05:00")).unwrap();
+    let month = TimeRange::new(time("2026-01-08T00:00:00-05:00"), time("2026-01-31T00:00:00-05:00")).unwrap();
     for (words, is_asked, stretch) in rows {
         let stage = Stage::new(vec![Event { span: month, ..dentist() }]).await;
         let mut waits = stage.say(words).await;
         if is_asked {
             waits = stage.answer(json!({ "fields": { "confirm": true } })).await;
         }
-        let question = waits.questions()[0].value["question"].as_str().unwrap().to_owned();
+        let question = waits.interrupts()[0].value["question"].as_str().unwrap().to_owned();
         assert_eq!(question, format!("I found no free time {stretch}. When would it suit you?"), "{words}");
     }
 }

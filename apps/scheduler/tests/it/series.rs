@@ -1,52 +1,53 @@
-//! Changes to a series: this one, this and the following, all; and what is not meant stays as it was.
+//! Changes of a series: this occurrence, this and following, all; everything else stays unchanged.
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use proptest::prelude::*;
 use superstep::core::time::Time;
-use superstep::{Code, Result};
-use superstep_scheduler::calendar::series::{Which, cancel, edit};
-use superstep_scheduler::calendar::{Board, Change, Event, Span};
-use superstep_scheduler::zone::Zone;
+use superstep::{ErrorCode, Result};
+use superstep_scheduler::calendar::series::{SeriesSelection, cancel, edit};
+use superstep_scheduler::calendar::{CalendarChange, CalendarSnapshot, Event, TimeRange};
+use superstep_scheduler::zone::NamedTimeZone;
 
 use crate::recurrence::support::{NEW_YORK, board_with, days, event, on, on_board, series, starts, time, wall, zone};
 
 const NOW: &str = "2026-02-01T12:00:00Z";
 
-fn apply(board: &Board, changes: Result<Vec<Change>>) -> Board {
+fn apply(board: &CalendarSnapshot, changes: Result<Vec<CalendarChange>>) -> CalendarSnapshot {
     let mut board = board.clone();
     changes.unwrap().into_iter().for_each(|change| board.apply(change));
     board
 }
 
-fn rename(board: &Board, which: Which) -> Board {
+fn rename(board: &CalendarSnapshot, which: SeriesSelection) -> CalendarSnapshot {
     apply(board, edit(board, "piano", which, time(NOW), |event| event.title = "Recital".to_owned()))
 }
 
-/// Moves an event on the wall; it stays as long.
+/// Moves an event in local time and keeps its duration.
 fn move_by(event: &mut Event, minutes: i64) {
-    let zone = Zone::named(&event.zone).unwrap();
+    let zone = NamedTimeZone::from_iana_name(&event.zone).unwrap();
     let length = event.span.end.as_unix_micros() - event.span.start.as_unix_micros();
-    let start = zone.instant(zone.wall(event.span.start).saturating_add(SignedDuration::from_mins(minutes))).unwrap();
+    let start =
+        zone.to_instant(zone.to_local(event.span.start).saturating_add(SignedDuration::from_mins(minutes))).unwrap();
     let end = Time::from_unix_micros(start.as_unix_micros() + length).unwrap();
-    event.span = Span::new(start, zone.written(end).unwrap()).unwrap();
+    event.span = TimeRange::new(start, zone.with_local_offset(end).unwrap()).unwrap();
 }
 
-fn move_all(board: &Board, id: &str, which: Which, minutes: i64) -> Result<Vec<Change>> {
+fn move_all(board: &CalendarSnapshot, id: &str, which: SeriesSelection, minutes: i64) -> Result<Vec<CalendarChange>> {
     edit(board, id, which, time(NOW), |event| move_by(event, minutes))
 }
 
-fn march() -> Span {
+fn march() -> TimeRange {
     days("2026-03-01", "2026-04-10")
 }
 
-/// Tuesdays at five, from 3 March 2026.
-fn tuesdays(end: &str) -> Board {
+/// Creates a series on Tuesdays at 5 pm, from 3 March 2026.
+fn tuesdays(end: &str) -> CalendarSnapshot {
     board_with([series(NEW_YORK, "2026-03-03T17:00", &format!("FREQ=WEEKLY;BYDAY=TU{end}"))])
 }
 
-fn titles(board: &Board) -> Vec<(String, String)> {
-    let row = |one: &superstep_scheduler::calendar::Instance| {
+fn titles(board: &CalendarSnapshot) -> Vec<(String, String)> {
+    let row = |one: &superstep_scheduler::calendar::EventInstance| {
         (one.span.start.to_string()[5..16].to_owned(), one.event.title.clone())
     };
     on(board, &march()).iter().map(row).collect()
@@ -56,50 +57,58 @@ fn rows(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(start, title)| ((*start).to_owned(), (*title).to_owned())).collect()
 }
 
-fn rule_of(board: &Board, id: &str) -> String {
+fn rule_of(board: &CalendarSnapshot, id: &str) -> String {
     on_board(board, id).recurrence.clone().unwrap().rule
 }
 
-/// R-FAM-98: this one becomes an exception with an id of its own, and is changed again under it.
+/// R-FAM-98: one occurrence becomes an override with its own id, and is changed again under that id.
 #[test]
 fn this_one_becomes_an_exception() {
-    let board = rename(&tuesdays(";COUNT=3"), Which::This(wall("2026-03-10T17:00")));
+    let board = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(wall("2026-03-10T17:00")));
     let expected = rows(&[("03-03T17:00", "Piano"), ("03-10T17:00", "Recital"), ("03-17T17:00", "Piano")]);
     assert_eq!(titles(&board), expected);
     let exception = on_board(&board, "piano_20260310T170000");
     assert_eq!((exception.uid.as_str(), exception.sequence), ("piano@example.org", 1));
     assert_eq!(exception.updated_at, time(NOW));
-    assert_eq!(exception.exception_of.as_ref().unwrap().start, wall("2026-03-10T17:00"));
+    assert_eq!(exception.recurrence_override.as_ref().unwrap().start, wall("2026-03-10T17:00"));
 
-    // By the series and its start, and by the exception itself.
-    let moved = apply(&board, move_all(&board, "piano", Which::This(wall("2026-03-10T17:00")), 60));
-    let again = apply(&moved, move_all(&moved, "piano_20260310T170000", Which::This(wall("2026-03-10T18:00")), 60));
+    // By series and original start, and by the id of the override.
+    let moved = apply(&board, move_all(&board, "piano", SeriesSelection::This(wall("2026-03-10T17:00")), 60));
+    let again =
+        apply(&moved, move_all(&moved, "piano_20260310T170000", SeriesSelection::This(wall("2026-03-10T18:00")), 60));
     assert_eq!(again.events.len(), 2);
     let expected = rows(&[("03-03T17:00", "Piano"), ("03-10T19:00", "Recital"), ("03-17T17:00", "Piano")]);
     assert_eq!(titles(&again), expected);
 
-    let cancelled =
-        apply(&again, cancel(&again, "piano_20260310T170000", Which::This(wall("2026-03-10T19:00")), time(NOW)));
+    let cancelled = apply(
+        &again,
+        cancel(&again, "piano_20260310T170000", SeriesSelection::This(wall("2026-03-10T19:00")), time(NOW)),
+    );
     assert_eq!(titles(&cancelled), rows(&[("03-03T17:00", "Piano"), ("03-17T17:00", "Piano")]));
-    assert_eq!(on_board(&cancelled, "piano").recurrence.as_ref().unwrap().left_out, [wall("2026-03-10T17:00")]);
+    assert_eq!(on_board(&cancelled, "piano").recurrence.as_ref().unwrap().exdates, [wall("2026-03-10T17:00")]);
     assert_eq!(cancelled.events.len(), 1);
 }
 
-/// R-FAM-98: who changes all, or those that follow, by the one that was changed before changes that one as well; one that
-/// is then as the others are is no exception any more.
+/// R-FAM-98: a change of all or following occurrences through an override changes the override too; an override that
+/// equals its regular occurrence is removed.
 #[test]
 fn the_one_by_which_others_are_changed_is_changed_too() {
     let (asked, start) = ("piano_20260310T170000", wall("2026-03-10T17:00"));
-    let board = rename(&tuesdays(";COUNT=3"), Which::This(start));
-    let places = |which: Which| -> Vec<(String, String)> {
+    let board = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(start));
+    let places = |which: SeriesSelection| -> Vec<(String, String)> {
         let changes = edit(&board, asked, which, time(NOW), |event| event.location = "Hall".to_owned());
-        let row = |one: &superstep_scheduler::calendar::Instance| (one.event.title.clone(), one.event.location.clone());
+        let row =
+            |one: &superstep_scheduler::calendar::EventInstance| (one.event.title.clone(), one.event.location.clone());
         on(&apply(&board, changes), &march()).iter().map(row).collect()
     };
-    assert_eq!(places(Which::All), rows(&[("Piano", "Hall"), ("Recital", "Hall"), ("Piano", "Hall")]));
-    assert_eq!(places(Which::Following(start)), rows(&[("Piano", ""), ("Recital", "Hall"), ("Piano", "Hall")]));
-    let named =
-        |title: &str| apply(&board, edit(&board, asked, Which::All, time(NOW), |event| event.title = title.to_owned()));
+    assert_eq!(places(SeriesSelection::All), rows(&[("Piano", "Hall"), ("Recital", "Hall"), ("Piano", "Hall")]));
+    assert_eq!(
+        places(SeriesSelection::Following(start)),
+        rows(&[("Piano", ""), ("Recital", "Hall"), ("Piano", "Hall")])
+    );
+    let named = |title: &str| {
+        apply(&board, edit(&board, asked, SeriesSelection::All, time(NOW), |event| event.title = title.to_owned()))
+    };
     let lessons = ["03-03T17:00", "03-10T17:00", "03-17T17:00"];
     for title in ["Piano", "Recital", "Lesson"] {
         let after = named(title);
@@ -107,13 +116,13 @@ fn the_one_by_which_others_are_changed_is_changed_too() {
         assert_eq!(after.events.len(), 1, "{title}");
     }
     assert_eq!(on_board(&named("Piano"), "piano").sequence, 0, "the series was called so already");
-    assert_eq!(edit(&board, asked, Which::All, time(NOW), |_| ()).unwrap(), []);
+    assert_eq!(edit(&board, asked, SeriesSelection::All, time(NOW), |_| ()).unwrap(), []);
 }
 
-/// R-FAM-98: "this and following" ends the series before it and starts another one there; COUNT is divided.
+/// R-FAM-98: "this and following" ends the series before that occurrence and starts a new one; COUNT is divided.
 #[test]
 fn following_ones_become_a_series_of_their_own() {
-    let board = rename(&tuesdays(";COUNT=5"), Which::Following(wall("2026-03-17T17:00")));
+    let board = rename(&tuesdays(";COUNT=5"), SeriesSelection::Following(wall("2026-03-17T17:00")));
     let expected = rows(&[
         ("03-03T17:00", "Piano"),
         ("03-10T17:00", "Piano"),
@@ -128,68 +137,69 @@ fn following_ones_become_a_series_of_their_own() {
     assert_eq!((rest.uid.as_str(), rest.sequence), ("piano@example.org_from_20260317T170000", 0));
     assert_eq!(on_board(&board, "piano").sequence, 1);
 
-    let endless = rename(&tuesdays(""), Which::Following(wall("2026-03-17T17:00")));
+    let endless = rename(&tuesdays(""), SeriesSelection::Following(wall("2026-03-17T17:00")));
     assert_eq!(rule_of(&endless, "piano"), "FREQ=WEEKLY;BYDAY=TU;UNTIL=20260317T205959Z");
     assert_eq!(rule_of(&endless, "piano_from_20260317T170000"), "FREQ=WEEKLY;BYDAY=TU");
-    let until = rename(&tuesdays(";UNTIL=20260324"), Which::Following(wall("2026-03-17T17:00")));
+    let until = rename(&tuesdays(";UNTIL=20260324"), SeriesSelection::Following(wall("2026-03-17T17:00")));
     assert_eq!(rule_of(&until, "piano"), "FREQ=WEEKLY;BYDAY=TU;UNTIL=20260317T205959Z");
     assert_eq!(rule_of(&until, "piano_from_20260317T170000"), "FREQ=WEEKLY;BYDAY=TU;UNTIL=20260324");
 
-    let first = rename(&tuesdays(";COUNT=5"), Which::Following(wall("2026-03-03T17:00")));
+    let first = rename(&tuesdays(";COUNT=5"), SeriesSelection::Following(wall("2026-03-03T17:00")));
     assert_eq!((first.events.len(), on_board(&first, "piano").title.as_str()), (1, "Recital"));
 }
 
-/// R-FAM-98: an event of days ends on a day.
+/// R-FAM-98: the UNTIL of an all-day series is a date.
 #[test]
 fn days_end_on_a_day() {
     let mut trip = series(NEW_YORK, "2026-03-03T00:00", "FREQ=WEEKLY");
-    trip.span = Span::new(time("2026-03-03T00:00:00-05:00"), time("2026-03-04T00:00:00-05:00")).unwrap();
+    trip.span = TimeRange::new(time("2026-03-03T00:00:00-05:00"), time("2026-03-04T00:00:00-05:00")).unwrap();
     trip.is_all_day = true;
-    let board = rename(&board_with([trip]), Which::Following(wall("2026-03-17T00:00")));
+    let board = rename(&board_with([trip]), SeriesSelection::Following(wall("2026-03-17T00:00")));
     assert_eq!(rule_of(&board, "piano"), "FREQ=WEEKLY;UNTIL=20260316");
     assert_eq!(starts(&board, &march()).len(), 6);
 }
 
-/// R-FAM-98: exceptions and what is left out or added go to the side on which they are.
+/// R-FAM-98: overrides, excluded and added dates are assigned to their side of the split.
 #[test]
 fn exceptions_go_to_their_side() {
     let mut piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;COUNT=6");
     let recurrence = piano.recurrence.as_mut().unwrap();
-    recurrence.left_out = vec![wall("2026-03-10T17:00"), wall("2026-03-31T17:00")];
-    recurrence.added = vec![wall("2026-03-05T09:00"), wall("2026-03-26T09:00")];
+    recurrence.exdates = vec![wall("2026-03-10T17:00"), wall("2026-03-31T17:00")];
+    recurrence.rdates = vec![wall("2026-03-05T09:00"), wall("2026-03-26T09:00")];
     let mut board = board_with([piano]);
     for start in ["2026-03-03T17:00", "2026-03-24T17:00"] {
-        board = apply(&board, move_all(&board, "piano", Which::This(wall(start)), 30));
+        board = apply(&board, move_all(&board, "piano", SeriesSelection::This(wall(start)), 30));
     }
-    let split = rename(&board, Which::Following(wall("2026-03-17T17:00")));
+    let split = rename(&board, SeriesSelection::Following(wall("2026-03-17T17:00")));
     let rest = "piano_from_20260317T170000";
-    let of = |id: &str| on_board(&split, id).exception_of.clone().unwrap().series;
+    let of = |id: &str| on_board(&split, id).recurrence_override.clone().unwrap().series;
     assert_eq!([of("piano_20260303T170000"), of("piano_20260324T170000")], ["piano", rest]);
     assert_eq!(on_board(&split, "piano_20260324T170000").uid, on_board(&split, rest).uid);
-    let lists = |id: &str| on_board(&split, id).recurrence.clone().map(|one| (one.left_out, one.added)).unwrap();
+    let lists = |id: &str| on_board(&split, id).recurrence.clone().map(|one| (one.exdates, one.rdates)).unwrap();
     assert_eq!(lists("piano"), (vec![wall("2026-03-10T17:00")], vec![wall("2026-03-05T09:00")]));
     assert_eq!(lists(rest), (vec![wall("2026-03-31T17:00")], vec![wall("2026-03-26T09:00")]));
     assert_eq!(starts(&split, &march()), starts(&board, &march()));
 }
 
-/// R-FAM-98: when all move, what was left out, added and changed moves along; the changed ones stay where they are.
+/// R-FAM-98: if all occurrences move, excluded, added and overridden starts shift too; overrides keep their own
+/// time.
 #[test]
 fn all_move_together() {
     let mut piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;BYDAY=TU;COUNT=4");
-    piano.recurrence.as_mut().unwrap().left_out = vec![wall("2026-03-10T17:00")];
+    piano.recurrence.as_mut().unwrap().exdates = vec![wall("2026-03-10T17:00")];
     let board = board_with([piano]);
-    let board = apply(&board, move_all(&board, "piano", Which::This(wall("2026-03-17T17:00")), -120));
-    let later = apply(&board, move_all(&board, "piano", Which::All, 60));
+    let board = apply(&board, move_all(&board, "piano", SeriesSelection::This(wall("2026-03-17T17:00")), -120));
+    let later = apply(&board, move_all(&board, "piano", SeriesSelection::All, 60));
     let expected = rows(&[("03-03T18:00", "Piano"), ("03-17T15:00", "Piano"), ("03-24T18:00", "Piano")]);
     assert_eq!(titles(&later), expected);
-    // To Wednesday: the day in the rule goes along.
-    let wednesday = apply(&later, move_all(&later, "piano", Which::All, 24 * 60));
+    // A move to Wednesday changes the weekday in the rule.
+    let wednesday = apply(&later, move_all(&later, "piano", SeriesSelection::All, 24 * 60));
     assert_eq!(rule_of(&wednesday, "piano"), "FREQ=WEEKLY;BYDAY=WE;COUNT=4");
     let expected = rows(&[("03-04T18:00", "Piano"), ("03-17T15:00", "Piano"), ("03-25T18:00", "Piano")]);
     assert_eq!(titles(&wednesday), expected);
 }
 
-/// R-FAM-98: when a series is moved its end moves along, so that the last one is still there.
+/// R-FAM-98: UNTIL shifts with the series, so the last occurrence is kept.
 #[test]
 fn the_end_moves_along() {
     let rows = [
@@ -200,57 +210,57 @@ fn the_end_moves_along() {
     ];
     for (end, minutes, expected) in rows {
         let board = tuesdays(end);
-        let moved = apply(&board, move_all(&board, "piano", Which::All, minutes));
+        let moved = apply(&board, move_all(&board, "piano", SeriesSelection::All, minutes));
         assert!(rule_of(&moved, "piano").ends_with(expected), "{}", rule_of(&moved, "piano"));
         assert_eq!(starts(&moved, &march()).len(), 3);
     }
 }
 
-/// R-FAM-98: an exception for which there is no instance any more goes with it.
+/// R-FAM-98: an override whose occurrence no longer exists is removed.
 #[test]
 fn exceptions_without_an_instance_are_gone() {
-    let board = rename(&tuesdays(""), Which::This(wall("2026-03-10T17:00")));
-    let thursdays = edit(&board, "piano", Which::All, time(NOW), |event| {
+    let board = rename(&tuesdays(""), SeriesSelection::This(wall("2026-03-10T17:00")));
+    let thursdays = edit(&board, "piano", SeriesSelection::All, time(NOW), |event| {
         event.recurrence.as_mut().unwrap().rule = "rrule:freq=weekly;byday=th".to_owned();
     });
     let board = apply(&board, thursdays);
     assert_eq!(board.events.len(), 1);
     assert_eq!(on_board(&board, "piano").span.start, time("2026-03-05T17:00:00-05:00"));
     assert_eq!(starts(&board, &march())[..2], ["2026-03-05T17:00:00-05:00", "2026-03-12T17:00:00-04:00"]);
-    let single = apply(&board, edit(&board, "piano", Which::All, time(NOW), |event| event.recurrence = None));
+    let single = apply(&board, edit(&board, "piano", SeriesSelection::All, time(NOW), |event| event.recurrence = None));
     assert_eq!(starts(&single, &march()), ["2026-03-05T17:00:00-05:00"]);
 }
 
-/// R-FAM-98: a cancelled series is gone with its exceptions; so is one of which nothing is left.
+/// R-FAM-98: a cancelled series is removed with its overrides, and so is a series without remaining occurrences.
 #[test]
 fn cancelled_ones_are_gone() {
-    let board = rename(&tuesdays(";COUNT=3"), Which::This(wall("2026-03-10T17:00")));
-    let off = |board: &Board, id: &str, which| apply(board, cancel(board, id, which, time(NOW)));
-    assert!(off(&board, "piano", Which::All).events.is_empty());
-    assert!(off(&board, "piano_20260310T170000", Which::All).events.is_empty());
-    assert!(off(&board, "piano", Which::Following(wall("2026-03-03T17:00"))).events.is_empty());
-    let following = off(&board, "piano", Which::Following(wall("2026-03-10T17:00")));
+    let board = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(wall("2026-03-10T17:00")));
+    let off = |board: &CalendarSnapshot, id: &str, which| apply(board, cancel(board, id, which, time(NOW)));
+    assert!(off(&board, "piano", SeriesSelection::All).events.is_empty());
+    assert!(off(&board, "piano_20260310T170000", SeriesSelection::All).events.is_empty());
+    assert!(off(&board, "piano", SeriesSelection::Following(wall("2026-03-03T17:00"))).events.is_empty());
+    let following = off(&board, "piano", SeriesSelection::Following(wall("2026-03-10T17:00")));
     assert_eq!(titles(&following), rows(&[("03-03T17:00", "Piano")]));
     assert_eq!(rule_of(&following, "piano"), "FREQ=WEEKLY;BYDAY=TU;COUNT=1");
     let mut left = board;
     for start in ["2026-03-03T17:00", "2026-03-10T17:00", "2026-03-17T17:00"] {
-        left = off(&left, "piano", Which::This(wall(start)));
+        left = off(&left, "piano", SeriesSelection::This(wall(start)));
     }
     assert!(left.events.is_empty());
     let plain = board_with([event("dentist", NEW_YORK, "2026-03-05T14:30", 60)]);
-    assert!(off(&plain, "dentist", Which::This(wall("2026-03-05T14:30"))).events.is_empty());
+    assert!(off(&plain, "dentist", SeriesSelection::This(wall("2026-03-05T14:30"))).events.is_empty());
 }
 
-/// R-FAM-97, R-FAM-98: divided where clocks skip its time, a series goes on at its own time.
+/// R-FAM-97, R-FAM-98: a series that is split where daylight saving skips its time continues at its own time.
 #[test]
 fn a_series_is_divided_where_clocks_skip_it() {
     let board = board_with([series(NEW_YORK, "2026-03-06T02:30", "FREQ=DAILY;COUNT=5")]);
     for named in ["2026-03-08T02:30", "2026-03-08T03:30"] {
-        let split = rename(&board, Which::Following(wall(named)));
+        let split = rename(&board, SeriesSelection::Following(wall(named)));
         assert_eq!(split.events.len(), 2);
         assert_eq!(starts(&split, &march()), starts(&board, &march()));
         let id = "piano_from_20260308T033000";
-        let later = apply(&split, move_all(&split, id, Which::All, 12 * 60));
+        let later = apply(&split, move_all(&split, id, SeriesSelection::All, 12 * 60));
         assert_eq!(
             starts(&later, &march())[2..],
             ["2026-03-08T15:30:00-04:00", "2026-03-09T15:30:00-04:00", "2026-03-10T15:30:00-04:00"]
@@ -258,38 +268,45 @@ fn a_series_is_divided_where_clocks_skip_it() {
     }
 }
 
-/// R-FAM-98: an event without a rule is changed as it is, also into a series.
+/// R-FAM-98: an event without a rule is changed in place, and can become a series.
 #[test]
 fn a_single_event_is_changed_as_it_is() {
     let board = board_with([event("piano", NEW_YORK, "2026-03-03T17:00", 60)]);
-    for which in [Which::All, Which::This(wall("2026-03-03T17:00")), Which::Following(wall("2026-03-03T17:00"))] {
+    for which in [
+        SeriesSelection::All,
+        SeriesSelection::This(wall("2026-03-03T17:00")),
+        SeriesSelection::Following(wall("2026-03-03T17:00")),
+    ] {
         assert_eq!(titles(&rename(&board, which)), rows(&[("03-03T17:00", "Recital")]));
     }
     let repeated = |rule: &'static str| {
         let recurrence = series(NEW_YORK, "2026-03-03T17:00", rule).recurrence;
-        edit(&board, "piano", Which::All, time(NOW), move |event| event.recurrence = recurrence.clone())
+        edit(&board, "piano", SeriesSelection::All, time(NOW), move |event| event.recurrence = recurrence.clone())
     };
     assert_eq!(starts(&apply(&board, repeated("FREQ=DAILY;COUNT=3")), &march()).len(), 3);
     assert!(repeated("FREQ=DAILY;BYDAY=XX").unwrap_err().to_string().contains("`BYDAY=XX`"));
 }
 
-/// R-FAM-98: an edit that changes nothing is nothing to do, and what cannot be done is refused by name.
+/// R-FAM-98: an edit without effect returns no changes, and an impossible one is rejected with the reason.
 #[test]
 fn what_cannot_be_done_is_refused() {
     let board = tuesdays(";COUNT=3");
-    let this = Which::This(wall("2026-03-10T17:00"));
-    for which in [this, Which::Following(wall("2026-03-10T17:00")), Which::All] {
+    let this = SeriesSelection::This(wall("2026-03-10T17:00"));
+    for which in [this, SeriesSelection::Following(wall("2026-03-10T17:00")), SeriesSelection::All] {
         assert!(edit(&board, "piano", which, time(NOW), |_| {}).unwrap().is_empty());
     }
-    let refused = |result: Result<Vec<Change>>, part: &str| {
+    let refused = |result: Result<Vec<CalendarChange>>, part: &str| {
         let error = result.unwrap_err();
-        assert_eq!(error.code(), Code::InputInvalid);
+        assert_eq!(error.code(), ErrorCode::InputInvalid);
         assert!(error.to_string().contains(part), "{error}");
     };
     let nowhere = wall("2026-03-11T17:00");
     refused(cancel(&board, "violin", this, time(NOW)), "no event `violin`");
-    refused(cancel(&board, "piano", Which::This(nowhere), time(NOW)), "`Piano` does not start at 2026-03-11T17:00:00");
-    refused(cancel(&board, "piano", Which::Following(nowhere), time(NOW)), "`Piano` does not start at");
+    refused(
+        cancel(&board, "piano", SeriesSelection::This(nowhere), time(NOW)),
+        "`Piano` does not start at 2026-03-11T17:00:00",
+    );
+    refused(cancel(&board, "piano", SeriesSelection::Following(nowhere), time(NOW)), "`Piano` does not start at");
     refused(edit(&board, "piano", this, time(NOW), |event| event.id.push('x')), "leaves `id`");
     let weekly = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY").recurrence;
     refused(
@@ -297,15 +314,15 @@ fn what_cannot_be_done_is_refused() {
         "cannot repeat by itself",
     );
     let monthly = board_with([series(NEW_YORK, "2026-03-03T17:00", "FREQ=MONTHLY;BYMONTHDAY=3")]);
-    refused(move_all(&monthly, "piano", Which::All, 24 * 60), "does not fall on 2026-03-04T17:00:00");
+    refused(move_all(&monthly, "piano", SeriesSelection::All, 24 * 60), "does not fall on 2026-03-04T17:00:00");
 }
 
-/// One thing on the board: the start that it is known by, when it is, and what it is called.
-type Row = (Time, Span, String);
+/// One instance: original start, time range and title.
+type Row = (Time, TimeRange, String);
 
-fn table(board: &Board, zone: &Zone) -> Vec<Row> {
-    let row = |one: superstep_scheduler::calendar::Instance| {
-        let known_by = one.event.exception_of.as_ref().map(|of| zone.instant(of.start).unwrap());
+fn table(board: &CalendarSnapshot, zone: &NamedTimeZone) -> Vec<Row> {
+    let row = |one: superstep_scheduler::calendar::EventInstance| {
+        let known_by = one.event.recurrence_override.as_ref().map(|of| zone.to_instant(of.start).unwrap());
         (known_by.unwrap_or(one.span.start), one.span, one.event.title.clone())
     };
     let mut rows: Vec<_> = on(board, &days("2024-01-01", "2027-01-01")).into_iter().map(row).collect();
@@ -318,31 +335,31 @@ struct Case {
     zone: &'static str,
     first: DateTime,
     rule: String,
-    /// Places among the instances, in thousandths: left out, changed, and the one that is meant.
+    /// Positions among the instances, in thousandths: excluded, overridden, and selected.
     left_out: Vec<usize>,
     changed: Vec<usize>,
     meant: usize,
-    /// Days after the first start on which there is another one.
+    /// Days after the first start with an added occurrence.
     added: Vec<i64>,
 }
 
 impl Case {
-    /// The board, and the name of the instance that is meant.
-    fn board(&self) -> Option<(Board, DateTime)> {
+    /// Creates the calendar and returns the start of the selected instance.
+    fn board(&self) -> Option<(CalendarSnapshot, DateTime)> {
         let zone = zone(self.zone);
         let mut event = series(self.zone, &self.first.to_string(), &self.rule);
         let later = |days: &i64| self.first.saturating_add(SignedDuration::from_hours(24 * days + 1));
-        event.recurrence.as_mut()?.added = self.added.iter().map(later).collect();
+        event.recurrence.as_mut()?.rdates = self.added.iter().map(later).collect();
         let mut board = board_with([event]);
         for place in &self.left_out {
             let start = name(&board, &zone, *place)?;
-            board = apply(&board, cancel(&board, "piano", Which::This(start), time(NOW)));
+            board = apply(&board, cancel(&board, "piano", SeriesSelection::This(start), time(NOW)));
         }
         for place in &self.changed {
             let start = name(&board, &zone, *place)?;
             board = apply(
                 &board,
-                edit(&board, "piano", Which::This(start), time(NOW), |event| {
+                edit(&board, "piano", SeriesSelection::This(start), time(NOW), |event| {
                     event.title = "Moved".to_owned();
                     move_by(event, 180);
                 }),
@@ -353,9 +370,9 @@ impl Case {
     }
 }
 
-fn name(board: &Board, zone: &Zone, place: usize) -> Option<DateTime> {
+fn name(board: &CalendarSnapshot, zone: &NamedTimeZone, place: usize) -> Option<DateTime> {
     let rows = table(board, zone);
-    Some(zone.wall(rows.get(place * rows.len() / 1_000)?.0))
+    Some(zone.to_local(rows.get(place * rows.len() / 1_000)?.0))
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
@@ -387,28 +404,28 @@ fn any_case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Whether a row is meant.
-fn is_meant(which: Which, at: Time, known_by: Time) -> bool {
+/// Returns true if a row is selected.
+fn is_meant(which: SeriesSelection, at: Time, known_by: Time) -> bool {
     match which {
-        Which::This(_) => known_by == at,
-        Which::Following(_) => known_by >= at,
-        Which::All => true,
+        SeriesSelection::This(_) => known_by == at,
+        SeriesSelection::Following(_) => known_by >= at,
+        SeriesSelection::All => true,
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// R-FAM-98: after an edit that moves nothing, all that is not meant is exactly as before, and what is meant is
-    /// where it was under its new name; exceptions keep theirs, unless they are the one that is meant.
+    /// R-FAM-98: after an edit that moves nothing, unselected instances are unchanged, and selected ones keep their
+    /// time under the new title; overrides keep their title unless they are selected.
     #[test]
     fn an_edit_changes_what_is_meant(case in any_case(), kind in 0usize..3) {
         let Some((board, start)) = case.board() else { return Ok(()) };
-        let which = [Which::This(start), Which::Following(start), Which::All][kind];
+        let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
-        let at = zone.instant(start).unwrap();
+        let at = zone.to_instant(start).unwrap();
         let changed = match edit(&board, "piano", which, time(NOW), |event| event.title = "Recital".to_owned()) {
-            // Only one that was added by itself may be refused.
+            // Only an added occurrence may be rejected.
             Err(refused) => {
                 prop_assert!(refused.to_string().contains("added by itself") && !case.added.is_empty(), "{}", refused);
                 return Ok(());
@@ -425,41 +442,40 @@ proptest! {
         prop_assert_eq!(table(&changed, &zone), expected);
     }
 
-    /// R-FAM-98: after a cancellation all that is not meant is exactly as before, and what is meant is gone.
+    /// R-FAM-98: after a cancellation, unselected instances are unchanged, and selected ones are removed.
     #[test]
     fn a_cancellation_removes_what_is_meant(case in any_case(), kind in 0usize..3) {
         let Some((board, start)) = case.board() else { return Ok(()) };
-        let which = [Which::This(start), Which::Following(start), Which::All][kind];
+        let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
-        let at = zone.instant(start).unwrap();
+        let at = zone.to_instant(start).unwrap();
         let cancelled = apply(&board, cancel(&board, "piano", which, time(NOW)));
         let mut expected = table(&board, &zone);
         expected.retain(|(known_by, ..)| !is_meant(which, at, *known_by));
         prop_assert_eq!(table(&cancelled, &zone), expected);
     }
 
-    /// R-FAM-98: an edit that moves what is meant moves exactly that, by as much on the wall, and leaves exceptions
-    /// where they are.
+    /// R-FAM-98: a move shifts exactly the selected instances by the same local time, and leaves overrides in place.
     #[test]
     fn a_move_moves_what_is_meant(
         case in any_case(), kind in 0usize..3, minutes in prop::sample::select(vec![-45i64, 20, 75])
     ) {
-        // Away from the hours that clocks skip or repeat, so that the wall alone says where things go.
+        // Avoids skipped and repeated hours, so that local time alone determines the result.
         let case = Case { first: case.first.date().at(12, 0, 0, 0), ..case };
         prop_assume!(!case.rule.contains("BYHOUR") && !case.rule.contains("HOURLY"));
         let Some((board, start)) = case.board() else { return Ok(()) };
-        let which = [Which::This(start), Which::Following(start), Which::All][kind];
+        let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
-        let at = zone.instant(start).unwrap();
-        // A start on which the rule does not fall cannot be moved as a rule's.
+        let at = zone.to_instant(start).unwrap();
+        // A start that does not match the rule cannot be moved as part of the rule.
         let Ok(changes) = move_all(&board, "piano", which, minutes) else { return Ok(()) };
         let moved = apply(&board, Ok(changes));
         let shift = SignedDuration::from_mins(minutes);
-        let later = |time: Time| zone.instant(zone.wall(time).saturating_add(shift)).unwrap();
+        let later = |time: Time| zone.to_instant(zone.to_local(time).saturating_add(shift)).unwrap();
         let mut expected = table(&board, &zone);
         for (known_by, span, title) in &mut expected {
             if is_meant(which, at, *known_by) && (title == "Piano" || kind == 0) {
-                *span = Span::new(later(span.start), later(span.end)).unwrap();
+                *span = TimeRange::new(later(span.start), later(span.end)).unwrap();
             }
         }
         let spans = |rows: Vec<Row>| {

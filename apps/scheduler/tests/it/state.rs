@@ -1,20 +1,22 @@
-//! The state of a conversation: first values, how updates fold, how it is written.
+//! State of a conversation: initial values, reducers, serialization.
 
 use serde_json::json;
 use superstep::prelude::*;
-use superstep::{Cx, END, START};
-use superstep_scheduler::models::{ProposedEvent, Role, Said, read};
-use superstep_scheduler::state::{Scheduler, SchedulerUpdate, Step, WorkflowStatus};
-use superstep_scheduler::workflow::{add_error, new_turn, update_state_with_agent_output};
+use superstep::{END, START, TaskContext};
+use superstep_scheduler::models::{
+    Message, ProposedEvent, ProposedResolution, Role, TimeSlot, ValidationResult, ValidationStep, from_json,
+};
+use superstep_scheduler::state::{FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
+use superstep_scheduler::state_utils::{add_error, new_turn, update_state_with_agent_output};
 
-use crate::stage::{after, folded, now, object, output, time, try_folded};
+use crate::fixtures::{after, folded, now, object, output, time, try_folded};
 
-fn begun() -> Scheduler {
-    folded(&Scheduler::default(), [new_turn("Schedule soccer", "mom", "conv_0123456789abcdef", now())])
+fn begun() -> FamilySchedulerState {
+    folded(&FamilySchedulerState::default(), [new_turn("Schedule soccer", "mom", "conv_0123456789abcdef", now())])
 }
 
 /// R-FAM-1, R-FAM-2, R-FAM-3, R-FAM-4, R-FAM-5, R-FAM-6, R-FAM-8, R-FAM-9, R-FAM-10, R-FAM-11, R-FAM-12, R-FAM-13,
-/// R-FAM-14, R-FAM-15, R-FAM-16, R-FAM-17, R-FAM-18, R-FAM-19, R-FAM-21: the first values, as JSON.
+/// R-FAM-14, R-FAM-15, R-FAM-16, R-FAM-17, R-FAM-18, R-FAM-19, R-FAM-21: the initial values as JSON.
 #[test]
 fn first_values() {
     let mut written = serde_json::to_value(begun()).unwrap();
@@ -44,25 +46,32 @@ fn first_values() {
     assert_eq!(written, expected);
 }
 
-/// R-FAM-7, R-FAM-21, R-FAM-67: messages are JSON with their time, and come back as they were.
+/// R-FAM-7, R-FAM-21, R-FAM-67: messages are serialized with their time and deserialized unchanged.
 #[test]
 fn messages_are_json() {
     let state = begun();
     let written = serde_json::to_string(&state).unwrap();
-    let read: Scheduler = serde_json::from_str(&written).unwrap();
+    let read: FamilySchedulerState = serde_json::from_str(&written).unwrap();
     assert_eq!(read, state);
-    let said: Vec<Said> = read.messages.iter().filter_map(Said::read).collect();
-    assert_eq!(said, [Said::new(Role::User, "Schedule soccer", now())]);
+    let said: Vec<Message> = read.messages.iter().filter_map(Message::read).collect();
+    assert_eq!(said, [Message::new(Role::User, "Schedule soccer", now())]);
 }
 
-/// R-FAM-8, R-FAM-10, R-FAM-15, R-FAM-19, R-FAM-20: two agents of one superstep write what the seed's state could not take.
+/// R-FAM-8, R-FAM-10, R-FAM-15, R-FAM-19, R-FAM-20: two agents can write in one superstep, which the seed's state
+/// could not.
 #[test]
 fn two_agents_at_once() {
     let input = begun();
     let before = input.clone();
+    let checked = |step| {
+        let result = ValidationResult { step, passed: true, timestamp: now(), issues: Vec::new() };
+        FamilySchedulerState::update().validation_results(result)
+    };
     let state = folded(
         &input,
         [
+            checked(ValidationStep::Scheduling),
+            checked(ValidationStep::ResourceCheck),
             update_state_with_agent_output("scheduling", output(0.9, json!({}))),
             update_state_with_agent_output("resource_manager", output(0.8, json!({}))),
             add_error("scheduling", "Slow", "took long", true, now()),
@@ -70,22 +79,55 @@ fn two_agents_at_once() {
         ],
     );
     assert_eq!(state.agent_outputs.keys().collect::<Vec<_>>(), ["resource_manager", "scheduling"]);
-    assert_eq!((state.errors.len(), state.audit_log.len()), (2, 2));
+    assert_eq!((state.errors.len(), state.audit_log.len(), state.validation_results.len()), (2, 2, 2));
     assert_eq!(input, before, "an update changes nobody else's state");
 }
 
-/// R-FAM-18: the latest change counts, in whatever order.
+/// R-FAM-12, R-FAM-14, R-FAM-16: the choice and the number of retries are overwritten; a number below zero is rejected.
+#[test]
+fn choices_and_retries_are_overwritten() {
+    let slot = |hour: u32| {
+        let time = |minute: &str| format!("2026-01-10T{hour}:{minute}:00-05:00");
+        from_json::<TimeSlot>(json!({ "start_time": time("00"), "end_time": time("45"), "score": 0.9,
+            "available_participants": ["emma"], "constraint_violations": [] }))
+        .unwrap()
+    };
+    let way = |id: &str| {
+        from_json::<ProposedResolution>(json!({ "resolution_id": id, "strategy": "move_event", "score": 0.9,
+            "description": "Later.", "changes": [], "conflicts_resolved": [], "side_effects": [] }))
+        .unwrap()
+    };
+    let chosen = |hour: u32, id: &str, retries: u32| {
+        let update =
+            FamilySchedulerState::update().selected_time_slot(Some(slot(hour))).selected_resolution(Some(way(id)));
+        update.retry_count(retries)
+    };
+    let first = folded(&begun(), [chosen(14, "res_1", 2)]);
+    let second = folded(&first, [chosen(16, "res_2", 1)]);
+    assert_eq!((first.retry_count, second.retry_count), (2, 1));
+    assert_eq!((&second.selected_time_slot, &second.selected_resolution), (&Some(slot(16)), &Some(way("res_2"))));
+    let cleared = folded(&second, [FamilySchedulerState::update().selected_time_slot(None).selected_resolution(None)]);
+    assert_eq!((&cleared.selected_time_slot, &cleared.selected_resolution), (&None, &None));
+    let mut written = serde_json::to_value(&second).unwrap();
+    written["retry_count"] = json!(-1);
+    assert!(serde_json::from_value::<FamilySchedulerState>(written).is_err());
+}
+
+/// R-FAM-18: the latest change time wins, in any order.
 #[test]
 fn latest() {
     let (later, earlier) = (time("2026-01-08T21:00:00Z"), time("2026-01-08T19:00:00Z"));
-    let touch = |at| Scheduler::update().updated_at(Some(at));
+    let touch = |at| FamilySchedulerState::update().updated_at(Some(at));
     assert_eq!(folded(&begun(), [touch(later), touch(earlier)]).updated_at, Some(later));
 }
 
-/// R-FAM-5: what failed does not become completed, and what is done is not undone, but by a new request.
+/// R-FAM-5: a failed request cannot become completed, and a completed one cannot be reopened, except by a new
+/// request.
 #[test]
 fn guarded_status() {
-    let to = |state: &Scheduler, status| try_folded(state, [Scheduler::update().workflow_status(status)]);
+    let to = |state: &FamilySchedulerState, status| {
+        try_folded(state, [FamilySchedulerState::update().workflow_status(status)])
+    };
     let failed = to(&begun(), WorkflowStatus::Failed).unwrap();
     let refused = to(&failed, WorkflowStatus::Completed).unwrap_err().to_string();
     assert!(refused.contains("a request that is `failed` does not become `completed`"), "{refused}");
@@ -96,13 +138,13 @@ fn guarded_status() {
     assert_eq!(anew.workflow_status, WorkflowStatus::InProgress);
 }
 
-/// R-FAM-3, R-FAM-17, R-FAM-22, R-FAM-23: a further request keeps the conversation, its beginning, what was said, what went wrong and who did
-/// what; the rest begins anew. Another conversation knows nothing of it.
+/// R-FAM-3, R-FAM-17, R-FAM-22, R-FAM-23: a further request keeps conversation id, creation time, messages, errors
+/// and audit log; all other fields are reset. Other conversations are independent.
 #[tokio::test]
 async fn turns_and_conversations() {
-    let mut graph = Graph::<Scheduler>::new("turns");
-    let work = graph.node("work", async |state: View<Scheduler>, _: Cx| {
-        let said = Said::new(Role::Assistant, "Done.", now());
+    let mut graph = StateGraph::<FamilySchedulerState>::new("turns");
+    let work = graph.add_node("work", async |state: View<FamilySchedulerState>, _: TaskContext| {
+        let said = Message::new(Role::Assistant, "Done.", now());
         update_state_with_agent_output("nl_parser", output(0.9, json!({ "said": state.user_input })))
             .messages(said.to_message())
             .errors(superstep_scheduler::models::ErrorInfo {
@@ -113,14 +155,14 @@ async fn turns_and_conversations() {
                 retryable: false,
             })
             .retry_count(2_u32)
-            .current_step(Step::Done)
+            .current_step(WorkflowStep::Done)
             .workflow_status(WorkflowStatus::Completed)
             .notes(("confirmed".to_owned(), json!(true)))
     });
-    graph.edge(START, work).edge(work, END).checkpointer(Memory::new());
+    graph.add_edge(START, work).add_edge(work, END).checkpointer(MemoryCheckpointer::new());
     let graph = graph.compile().unwrap();
     let turn = async |words: &str, thread: &str, at: &str| {
-        graph.run(new_turn(words, "mom", thread, time(at))).thread(thread).await.unwrap().state
+        graph.invoke(new_turn(words, "mom", thread, time(at))).thread(thread).await.unwrap().state
     };
     let (one, other) = ("conv_0000000000000001", "conv_0000000000000002");
     turn("first", one, "2026-01-08T20:30:00Z").await;
@@ -136,34 +178,34 @@ async fn turns_and_conversations() {
     assert_eq!(elsewhere.messages.len(), 2);
     assert_eq!(elsewhere.conversation_id, other);
     let fresh = folded(&state, [new_turn("third", "dad", one, now())]);
-    assert_eq!((fresh.retry_count, fresh.current_step, fresh.user_id.as_str()), (0, Step::Start, "dad"));
+    assert_eq!((fresh.retry_count, fresh.current_step, fresh.user_id.as_str()), (0, WorkflowStep::Start, "dad"));
     assert!(fresh.agent_outputs.is_empty() && fresh.validation_results.is_empty());
 }
 
-/// R-FAM-26: agents of other houses write under names of their own, beside the six.
+/// R-FAM-26: third-party agents write under their own names, next to the six built-in ones.
 #[test]
 fn other_agents() {
     let state = after(&begun(), &[("nl_parser", 0.9), ("weather", 0.4)]);
     assert_eq!(state.agent_outputs.keys().collect::<Vec<_>>(), ["nl_parser", "weather"]);
 }
 
-/// R-FAM-85: steps have one name each, and the agent's name for the third is understood.
+/// R-FAM-85: each step has one name, and the agent's name of the third step is accepted too.
 #[test]
 fn step_names() {
-    for step in Step::ALL {
+    for step in WorkflowStep::ALL {
         assert_eq!(serde_json::to_value(step).unwrap(), step.name());
-        assert_eq!(serde_json::from_value::<Step>(json!(step.name())).unwrap(), step);
+        assert_eq!(serde_json::from_value::<WorkflowStep>(json!(step.name())).unwrap(), step);
     }
-    assert_eq!(serde_json::from_value::<Step>(json!("resource_manager")).unwrap(), Step::ResourceCheck);
-    assert!(serde_json::from_value::<Step>(json!("cooking")).is_err());
+    assert_eq!(serde_json::from_value::<WorkflowStep>(json!("resource_manager")).unwrap(), WorkflowStep::ResourceCheck);
+    assert!(serde_json::from_value::<WorkflowStep>(json!("cooking")).is_err());
 }
 
-/// R-FAM-134: one typed root. What agents found is one map by their names, and no agent has fields or a state of its own;
-/// control and what is worked on are side by side; an event on its way is there with all that it is, not as the id of a
-/// row. A part of it is changed by the generated type, and what that does not name stays.
+/// R-FAM-134: the state is one typed struct. Agent outputs are one map by agent name, and no agent has separate
+/// fields or state; control fields and work data are siblings; a proposed event is stored completely, not as a row
+/// id. An update through the generated type changes only the fields it sets.
 #[test]
 fn one_typed_root() {
-    let schema = superstep_scheduler::draw().compile().unwrap().schema().clone();
+    let schema = superstep_scheduler::state_graph().compile().unwrap().schema().clone();
     let names: Vec<&str> = schema.fields().iter().map(|field| &*field.name).collect();
     let control = ["user_input", "user_id", "conversation_id", "current_step", "workflow_status", "next_action"];
     let found = ["messages", "agent_outputs", "proposed_event", "validation_results", "parsed_event_data"];
@@ -180,13 +222,14 @@ fn one_typed_root() {
         "end_time": "2026-01-10T15:00:00-05:00", "participants": ["emma"], "resources": ["car"], "status": "proposed",
         "created_at": "2026-01-08T20:30:00Z",
     });
-    assert!(read::<ProposedEvent>(json!({ "event_id": "evt_1" })).is_err(), "an id is no event");
-    let part: SchedulerUpdate = Scheduler::update().proposed_event(Some(read(event.clone()).unwrap()));
+    assert!(from_json::<ProposedEvent>(json!({ "event_id": "evt_1" })).is_err(), "an id is no event");
+    let part: FamilySchedulerStateUpdate =
+        FamilySchedulerState::update().proposed_event(Some(from_json(event.clone()).unwrap()));
     let before = after(&begun(), &[("nl_parser", 0.9)]);
     let mut expected = serde_json::to_value(&before).unwrap();
     expected["proposed_event"] = event;
     assert_eq!(serde_json::to_value(folded(&before, [part])).unwrap(), expected);
     let flat = object(json!({ "nl_parser_confidence": 0.9 }));
-    let refused = schema.read_update(flat, &mut Vec::new()).unwrap_err();
+    let refused = schema.update_from_json(flat, &mut Vec::new()).unwrap_err();
     assert_eq!(refused[0].pointer, "/nl_parser_confidence");
 }

@@ -1,7 +1,7 @@
-//! Documents that were found, for reading: what a link of an answer leads to.
+//! Serves documents that searches found, so that the links of a response can be opened.
 //!
-//! Only what a source has read to search it, and nothing else of its folder. What is shown is text: markup of a document
-//! is never passed on.
+//! Serves only files that a source has indexed, nothing else of their folder. The content is escaped as text; markup
+//! of a document is never passed on.
 
 use axum::Extension;
 use axum::extract::Path as Place;
@@ -9,26 +9,26 @@ use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use serde::Deserialize;
 use superstep::Error;
-use superstep_server::{Asks, Problem};
+use superstep_server::{Problem, ValidatedQuery};
 
-use super::reading::page;
-use crate::app::Platform;
+use super::document_page::page;
+use crate::app::AppState;
 
-/// Where in a file.
+/// Position of an item in a file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Inside {
-    /// The issue, from 1.
+pub(super) struct FileParams {
+    /// Number of the issue, starting at 1.
     issue: Option<usize>,
-    /// The mail, from 1.
+    /// Number of the mail, starting at 1.
     message: Option<usize>,
 }
 
-/// A document, for reading; of a file with many things the first unless told.
+/// Serves one document. For a file with several items the default is the first.
 pub(super) async fn file(
-    Extension(platform): Extension<Platform>,
+    Extension(platform): Extension<AppState>,
     Place(path): Place<String>,
-    Asks(inside): Asks<Inside>,
+    ValidatedQuery(inside): ValidatedQuery<FileParams>,
 ) -> Result<Response, Problem> {
     let missing = || Problem::not_found(format!("there is no document `{path}`"));
     let number = inside.issue.or(inside.message).unwrap_or(1).checked_sub(1).ok_or_else(missing)?;

@@ -1,7 +1,7 @@
-//! A search while it goes on: events of version 2, and the suggestions at the end.
+//! Server-sent events of a search: events of version 2, then the suggestions.
 //!
-//! The stream is the run: when nobody reads any more it is dropped, and the run stops. There is nothing to come back to,
-//! so events have no ids.
+//! The stream owns the run: if the client disconnects, the stream is dropped and the run stops. A stream cannot be
+//! resumed, so its events have no ids.
 
 use std::convert::Infallible;
 
@@ -10,44 +10,44 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 use superstep::{EventStream, Outcome, Result};
-use superstep_server::{Pace, Pass, Problem};
+use superstep_server::{Problem, RunPermit, SseConfig};
 
-use super::shown::body;
-use crate::state::Suggestions;
-use crate::suggest::{Asking, Suggested};
+use super::responses::suggestions_response;
+use crate::state::AgentState;
+use crate::suggest::{SuggestionResult, SuggestionRun};
 
-type Events = EventStream<Outcome<Suggestions>>;
+type RunEvents = EventStream<Outcome<AgentState>>;
 
-/// A search that somebody listens to.
-pub(super) struct Telling {
-    asking: Asking,
-    stage: Stage,
-    /// Given back when the search is over, or nobody listens any more.
-    _pass: Pass,
+/// A search whose events are streamed to a client.
+pub(super) struct SuggestionStream {
+    asking: SuggestionRun,
+    stage: StreamPhase,
+    /// Rate limit permit, released when the search ends or the client disconnects.
+    _pass: RunPermit,
 }
 
-enum Stage {
-    /// The graph runs.
-    Running(Box<Events>),
-    /// There is no model: it is searched directly.
+enum StreamPhase {
+    /// The graph is running.
+    Running(Box<RunEvents>),
+    /// Search without a model.
     Direct,
     Over,
 }
 
-impl Telling {
-    pub(super) fn new(asking: Asking, run: Option<Events>, pass: Pass) -> Self {
-        let stage = run.map_or(Stage::Direct, |run| Stage::Running(Box::new(run)));
+impl SuggestionStream {
+    pub(super) fn new(asking: SuggestionRun, run: Option<RunEvents>, pass: RunPermit) -> Self {
+        let stage = run.map_or(StreamPhase::Direct, |run| StreamPhase::Running(Box::new(run)));
         Self { asking, stage, _pass: pass }
     }
 
-    pub(super) fn response(self, pace: Pace) -> Response {
+    pub(super) fn response(self, pace: SseConfig) -> Response {
         let events = unfold(self, |mut telling| async move {
             let event = telling.next().await?;
             Some((Ok::<Event, Infallible>(event), telling))
         });
-        let silence = KeepAlive::new().interval(pace.heartbeat).text("still here");
+        let silence = KeepAlive::new().interval(pace.heartbeat_interval).text("still here");
         let mut response = Sse::new(events).keep_alive(silence).into_response();
-        // No proxy may hold it back, squeeze it or keep it.
+        // Prevents proxies from buffering, transforming or caching the stream.
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
         headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
@@ -55,24 +55,24 @@ impl Telling {
     }
 
     async fn next(&mut self) -> Option<Event> {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Running(mut run) => match run.next().await {
+        match std::mem::replace(&mut self.stage, StreamPhase::Over) {
+            StreamPhase::Running(mut run) => match run.next().await {
                 Some(event) => {
-                    self.stage = Stage::Running(run);
-                    // Texts, numbers and lists alone can always be written.
+                    self.stage = StreamPhase::Running(run);
+                    // Serialization cannot fail: events contain only strings, numbers and lists.
                     Some(line(event.event, &serde_json::to_string(&event).unwrap_or_default()))
                 }
-                None => Some(last(self.asking.conclude(run.finish().await).await)),
+                None => Some(final_event(self.asking.finish(run.finish().await).await)),
             },
-            Stage::Direct => Some(last(Ok(self.asking.directly(None).await))),
-            Stage::Over => None,
+            StreamPhase::Direct => Some(final_event(Ok(self.asking.search_without_model(None).await))),
+            StreamPhase::Over => None,
         }
     }
 }
 
-fn last(suggested: Result<Suggested>) -> Event {
+fn final_event(suggested: Result<SuggestionResult>) -> Event {
     match suggested {
-        Ok(suggested) => line("suggestions", &body(suggested).to_string()),
+        Ok(suggested) => line("suggestions", &suggestions_response(suggested).to_string()),
         Err(error) => line("problem", &serde_json::to_string(&Problem::from(error)).unwrap_or_default()),
     }
 }

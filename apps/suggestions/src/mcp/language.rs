@@ -1,8 +1,8 @@
-//! In which language a post is written, by the small words that every sentence has, and how a hint sounds in it.
+//! Detects the language of a post by its function words and provides the hint templates of each language.
 
 use crate::types::SourceType;
 
-/// A language that hints can be given in without a model.
+/// A language with hint templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Language {
     #[default]
@@ -17,8 +17,8 @@ pub(super) enum Language {
 impl Language {
     const ALL: [Self; 6] = [Self::English, Self::German, Self::French, Self::Spanish, Self::Italian, Self::Dutch];
 
-    /// The language with most of its small words in the text; none where no language is ahead.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    /// Detects the language with the most function words in the text. Returns `None` if no language leads.
+    pub(super) fn detect(text: &str) -> Option<Self> {
         let words = superstep::core::store::words(text);
         let mut counts: Vec<(usize, Self)> = Self::ALL
             .into_iter()
@@ -31,8 +31,8 @@ impl Language {
         is_ahead.then_some(counts[0].1)
     }
 
-    /// The language of a locale such as `de`, `de-AT` or `de_AT.UTF-8`.
-    pub(super) fn named(locale: &str) -> Option<Self> {
+    /// Returns the language of a locale such as `de`, `de-AT` or `de_AT.UTF-8`.
+    pub(super) fn from_locale(locale: &str) -> Option<Self> {
         let code = locale.split(['-', '_', '.']).next().unwrap_or_default().to_lowercase();
         Self::ALL.into_iter().find(|language| language.code() == code)
     }
@@ -79,7 +79,7 @@ impl Language {
         }
     }
 
-    /// A hint that names a result by its title.
+    /// Returns a hint that names a result by its title.
     pub(super) fn hint(self, kind: SourceType, title: &str) -> String {
         let [m365, doc, issue, post] = match self {
             Self::English => [
@@ -133,7 +133,7 @@ impl Language {
 mod tests {
     use super::*;
 
-    /// R-SUG-22: the language of a post is told by its small words; without any nothing is guessed.
+    /// R-SUG-22: the language of a post is detected by its function words; without any, no language is guessed.
     #[test]
     fn the_language_of_a_post_is_told() {
         let rows = [
@@ -147,9 +147,9 @@ mod tests {
             ("", None),
         ];
         for (text, language) in rows {
-            assert_eq!(Language::of(text), language, "{text}");
+            assert_eq!(Language::detect(text), language, "{text}");
         }
-        assert_eq!(Language::named("de_AT.UTF-8"), Some(Language::German));
-        assert_eq!(Language::named("tlh"), None);
+        assert_eq!(Language::from_locale("de_AT.UTF-8"), Some(Language::German));
+        assert_eq!(Language::from_locale("tlh"), None);
     }
 }

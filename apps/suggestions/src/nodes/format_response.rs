@@ -1,23 +1,23 @@
-//! Makes the response, and tells what was let pass.
+//! Formats the response and publishes its warnings as events.
 
 use serde_json::json;
-use superstep::{Ctx, Message, NodeError, View, Writer};
+use superstep::{Message, NodeError, RunContext, StreamWriter, View};
 
-use crate::context::Context;
-use crate::format::{format, report};
-use crate::state::{Suggestions, SuggestionsUpdate};
+use crate::context::SuggestionsContext;
+use crate::response_format::{self, report};
+use crate::state::{AgentState, AgentStateUpdate};
 
-/// The node `formatResponse`.
+/// Node `formatResponse`.
 pub(crate) async fn format_response(
-    state: View<Suggestions>,
-    context: Ctx<Context>,
-    writer: Writer,
-) -> Result<SuggestionsUpdate, NodeError> {
+    state: View<AgentState>,
+    context: RunContext<SuggestionsContext>,
+    writer: StreamWriter,
+) -> Result<AgentStateUpdate, NodeError> {
     let messages: Vec<&Message> = state.messages.iter().collect();
-    let formatted = format(&messages, context.post_id());
+    let formatted = response_format::format_response(&messages, context.post_id());
     for warning in &formatted.warnings {
-        writer.event("on_warning", json!({ "message": warning, "dropped": formatted.dropped })).await?;
+        writer.send_named("on_warning", json!({ "message": warning, "dropped": formatted.dropped })).await?;
     }
     context.set_report(report(&messages, formatted.warnings));
-    Ok(Suggestions::update().response(formatted.response))
+    Ok(AgentState::update().response(formatted.response))
 }

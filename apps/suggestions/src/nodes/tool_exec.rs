@@ -1,50 +1,51 @@
-//! Runs what the model asks for, all at once, and notes how each source went.
+//! Runs the tool calls of the model concurrently and records the status of each source.
 
-use superstep::core::command::Output;
-use superstep::core::message::{MessageEdit, MessageEdits};
-use superstep::core::state::{Draft, IntoDraft};
-use superstep::tool::Tools;
-use superstep::{Cx, FromTask, Message, Node, NodeError, ToolNode, View};
+use superstep::core::command::TaskOutput;
+use superstep::core::message::{MessageUpdate, MessageUpdates};
+use superstep::core::state::{IntoUpdate, UncheckedUpdate};
+use superstep::tools::ToolSet;
+use superstep::{FromTask, Message, Node, NodeError, TaskContext, ToolNode, View};
 
-use crate::context::Context;
-use crate::format::statuses;
-use crate::state::Suggestions;
+use crate::context::SuggestionsContext;
+use crate::response_format::statuses;
+use crate::state::AgentState;
 use crate::tools::tools;
 
-/// The node `toolExec`.
+/// Node `toolExec`.
 pub(crate) struct ToolExec(ToolNode);
 
 impl ToolExec {
-    /// With the five tools, and no other.
+    /// Creates the node with exactly the five tools of the agent.
     pub(crate) fn new() -> Self {
-        Self(ToolNode::new(Tools::from(tools())))
+        Self(ToolNode::new(ToolSet::from(tools())))
     }
 }
 
-impl Node<Suggestions, Context> for ToolExec {
-    type Output = Output;
+impl Node<AgentState, SuggestionsContext> for ToolExec {
+    type Output = TaskOutput;
 
-    async fn run(&self, cx: Cx) -> Result<Output, NodeError> {
-        let state = <View<Suggestions> as FromTask<Suggestions, Context>>::from_task(&cx)?;
-        let mut output = Node::<Suggestions, Context>::run(&self.0, cx).await?;
-        let answers = answers(&output);
-        // All rounds together: a source that gave something once is not unavailable because a later search failed.
+    async fn run(&self, cx: TaskContext) -> Result<TaskOutput, NodeError> {
+        let state = <View<AgentState> as FromTask<AgentState, SuggestionsContext>>::from_task(&cx)?;
+        let mut output = Node::<AgentState, SuggestionsContext>::run(&self.0, cx).await?;
+        let answers = tool_messages(&output);
+        // Computed over all rounds: a source that returned results once is not unavailable because a later search
+        // failed.
         let statuses = statuses(state.messages.iter().chain(answers.iter().copied()));
-        output.updates.push(Suggestions::update().tool_status(statuses).into_draft());
+        output.updates.push(AgentState::update().tool_status(statuses).into_update());
         Ok(output)
     }
 }
 
-/// The tool messages that an output brings.
-fn answers(output: &Output) -> Vec<&Message> {
+/// Returns the tool messages in an output.
+fn tool_messages(output: &TaskOutput) -> Vec<&Message> {
     let writes = output.updates.iter().flat_map(|draft| match draft {
-        Draft::Typed(update) => update.writes(),
-        Draft::Json(_) => &[],
+        UncheckedUpdate::Typed(update) => update.writes(),
+        UncheckedUpdate::Json(_) => &[],
     });
-    let edits = writes.filter_map(|write| write.value.get::<MessageEdits>()).flat_map(|edits| &edits.0);
+    let edits = writes.filter_map(|write| write.value.get::<MessageUpdates>()).flat_map(|edits| &edits.0);
     let put = edits.filter_map(|edit| match edit {
-        MessageEdit::Put(message) => Some(message),
-        MessageEdit::Remove(_) | MessageEdit::RemoveAll => None,
+        MessageUpdate::Put(message) => Some(message),
+        MessageUpdate::Remove(_) | MessageUpdate::RemoveAll => None,
     });
     put.collect()
 }

@@ -1,17 +1,17 @@
-//! The documents: hits are sections.
+//! Documents as a source: each hit is a section.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use superstep::Result;
-use superstep_documents::{Documents, Line, Passage};
+use superstep_documents::{DocumentLine, Documents, Passage};
 
-use super::address::encoded;
 use super::excerpt::excerpt;
+use super::url::encoded;
+use crate::query_expansion::content_words;
 use crate::types::{Availability, McpSuggestion, SourceType};
-use crate::words::content;
 
-/// A folder of documents, as a source.
+/// A folder of documents.
 #[derive(Debug)]
 pub struct Docs {
     documents: Documents,
@@ -19,26 +19,27 @@ pub struct Docs {
 }
 
 impl Docs {
-    /// Reads a folder; `base` stands before the path of a document in its address.
+    /// Indexes a folder. `base` is the URL prefix of document paths.
     ///
     /// # Errors
-    /// When it is no folder, or cannot be read.
+    /// Returns an error if the path is not a folder or cannot be read.
     pub fn open(folder: &Path, base: &str) -> Result<Self> {
         let base = if base.is_empty() || base.ends_with('/') { base.to_owned() } else { format!("{base}/") };
         Ok(Self { documents: Documents::open(folder)?, base })
     }
 
-    /// The sections that fit, the best first. A document has one, unless there are too few others.
+    /// Returns matching sections, best first. A document contributes one section unless too few other documents
+    /// match.
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<McpSuggestion> {
-        // Enough that documents of many sections leave room for others. Words that stand in every question would decide
-        // between sections that have nothing else of it.
-        let passages = self.documents.passages(&content(query).join(" "), limit.saturating_mul(12));
+        // Requests 12 times the limit, so that documents with many sections do not displace others. Only content
+        // words are used, because stop words would decide the rank of sections that match nothing else.
+        let passages = self.documents.passages(&content_words(query).join(" "), limit.saturating_mul(12));
         let mut seen = BTreeSet::new();
         let is_first = |passage: &Passage| seen.insert(passage.file.clone());
         let (firsts, rest): (Vec<_>, Vec<_>) = passages.into_iter().partition(is_first);
         let mut sections: BTreeSet<String> = firsts.iter().map(|passage| passage.source.clone()).collect();
-        // A long section is more than one passage, and still one place to read.
+        // A long section is split into several passages, but is one search result.
         let others = rest.into_iter().filter(|passage| sections.insert(passage.source.clone()));
         firsts.into_iter().chain(others.collect::<Vec<_>>()).take(limit).map(|found| self.hit(found, query)).collect()
     }
@@ -57,31 +58,31 @@ impl Docs {
         }
     }
 
-    /// The texts of the sections that fit.
+    /// Returns the texts of matching sections.
     pub(crate) fn texts(&self, query: &str, limit: usize) -> Vec<String> {
         self.documents.passages(query, limit).into_iter().map(|passage| passage.text).collect()
     }
 
-    /// How many sections have any of the words.
+    /// Returns the number of sections that contain at least one of the words.
     pub(crate) fn count(&self, words: &str) -> usize {
         self.documents.count(words)
     }
 
-    /// The lines of a document that is searched.
-    pub(crate) fn read(&self, file: &str) -> Option<Vec<Line>> {
+    /// Returns the lines of an indexed document.
+    pub(crate) fn read(&self, file: &str) -> Option<Vec<DocumentLine>> {
         self.documents.read(file)
     }
 
-    /// Which files were left out, and why.
+    /// Returns the skipped files, each with the reason.
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {
         self.documents.skipped()
     }
 
-    /// Looks for files that are new, changed or gone, now.
+    /// Reindexes new, changed and deleted files.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// Returns an error if the folder cannot be read.
     pub fn refresh(&self) -> Result<()> {
         self.documents.refresh()
     }

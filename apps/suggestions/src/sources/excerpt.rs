@@ -1,20 +1,20 @@
-//! The passage of a text that fits a query best, short enough to be read at a glance.
+//! Excerpts for search results: the passage of a text that matches a query best, short enough for a description.
 
-use crate::words::{content, cut, stem};
+use crate::query_expansion::{content_words, cut, stem};
 
-/// How many characters a description has at most.
+/// Maximum length of a description in characters.
 pub(crate) const LONGEST: usize = 300;
 
-/// The best passage: whole sentences from the one that has most of the query's words on, as many as fit.
+/// Returns the best passage: as many complete sentences as fit, starting where most words of the query occur.
 pub(crate) fn excerpt(text: &str, query: &str) -> String {
-    let wanted: Vec<String> = content(query).iter().map(|word| stem(word)).collect();
+    let wanted: Vec<String> = content_words(query).iter().map(|word| stem(word)).collect();
     let sentences = sentences(text);
     let mut best = (0, String::new());
     for start in 0..sentences.len() {
         let passage = passage(&sentences[start..]);
-        let held: Vec<String> = content(&passage).iter().map(|word| stem(word)).collect();
+        let held: Vec<String> = content_words(&passage).iter().map(|word| stem(word)).collect();
         let count = wanted.iter().filter(|word| held.contains(word)).count();
-        // The first of equals: what stands above usually introduces what stands below.
+        // On a tie the first passage wins, because earlier text usually introduces later text.
         if best.1.is_empty() || count > best.0 {
             best = (count, passage);
         }
@@ -22,7 +22,7 @@ pub(crate) fn excerpt(text: &str, query: &str) -> String {
     best.1
 }
 
-/// As many sentences as fit; the first is cut at a word when it alone does not.
+/// Joins as many sentences as fit. If the first one alone is too long, cuts it at a word boundary.
 fn passage(sentences: &[&str]) -> String {
     let mut passage = String::new();
     for sentence in sentences {
@@ -35,12 +35,12 @@ fn passage(sentences: &[&str]) -> String {
     if passage.is_empty() { sentences.first().map(|sentence| shortened(sentence)).unwrap_or_default() } else { passage }
 }
 
-/// Cuts at a word and shows that something is missing.
+/// Cuts a text at a word boundary and appends an ellipsis.
 fn shortened(text: &str) -> String {
     cut(text, LONGEST - 2).map_or_else(|| text.to_owned(), |head| format!("{head} …"))
 }
 
-/// The sentences of a text; a line that is empty ends one too.
+/// Splits a text into sentences. An empty line also ends a sentence.
 fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     for paragraph in text.split("\n\n") {
@@ -64,7 +64,7 @@ fn sentences(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    /// R-SUG-19: a description is the passage that fits best, whole sentences, at most 300 characters.
+    /// R-SUG-19: a description is the best matching passage in complete sentences, at most 300 characters long.
     #[test]
     fn the_passage_with_most_words_is_taken() {
         let filler = "Nothing to see in this sentence at all. ".repeat(12);
@@ -74,7 +74,7 @@ mod tests {
         assert!(found.chars().count() <= LONGEST && found.ends_with('.'), "{found}");
     }
 
-    /// R-SUG-19: a sentence that is too long is cut at a word.
+    /// R-SUG-19: a sentence that is too long is cut at a word boundary.
     #[test]
     fn a_long_sentence_is_cut_at_a_word() {
         let found = excerpt(&"größe ".repeat(100), "größe");

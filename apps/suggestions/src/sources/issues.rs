@@ -1,7 +1,7 @@
-//! The issues of trackers, read from their exports.
+//! Issues as a source, read from exports of issue trackers.
 //!
-//! A file may hold what GitHub, `gh`, GitLab or Jira export, or be one issue in Markdown. Nothing is asked of a tracker.
-//! Columns, fields and states of Jira are in `jira`; what every export in JSON has in common is in `json`.
+//! A file is an export of GitHub, `gh`, GitLab or Jira, or one issue in Markdown. No tracker is contacted. `jira`
+//! handles the columns, fields and states of Jira; `json` handles the common parts of all JSON exports.
 
 mod jira;
 mod json;
@@ -10,102 +10,105 @@ mod markdown;
 use std::path::Path;
 
 use superstep::Result;
-use superstep_documents::{Bounds, Found, Line, Shelf, Thing, Words, markdown as lines_of};
+use superstep_documents::{
+    DocumentLine, FileIndex, IndexedItem, ReadLimits, SearchFields, SearchHit, markdown as lines_of,
+};
 
-use super::address::{encoded, is_web};
 use super::excerpt::{LONGEST, excerpt};
+use super::url::{encoded, is_web};
+use crate::query_expansion::content_words;
 use crate::types::{Availability, McpSuggestion, SourceType};
-use crate::words::content;
 
-/// How near to the best another hit is as good as it: a part of its score.
+/// Fraction of the best score from which a hit counts as comparable to the best.
 const COMPARABLE: f64 = 0.6;
 
-/// An issue, whatever tracker it comes from.
+/// An issue of any tracker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Issue {
-    /// What people call it, such as `#12` or `OPS-3`.
+    /// Key of the issue in its tracker, such as `#12` or `OPS-3`.
     pub key: String,
-    /// Its title.
+    /// Title of the issue.
     pub title: String,
-    /// What it says.
+    /// Description of the issue.
     pub body: String,
-    /// Its labels.
+    /// Labels of the issue.
     pub labels: Vec<String>,
-    /// What was said about it.
+    /// Texts of the comments.
     pub comments: Vec<String>,
-    /// Where it is; empty when the export does not say.
+    /// URL of the issue. Empty if the export contains none.
     pub url: String,
-    /// Whether it is done with.
+    /// True if the issue is closed.
     pub is_closed: bool,
-    /// Whether it says how it was solved.
+    /// True if the issue is closed and has a resolution.
     pub is_resolved: bool,
 }
 
-/// A folder of exports, as a source.
-pub struct Issues(Shelf<Issue>);
+/// A folder of tracker exports.
+pub struct Issues(FileIndex<Issue>);
 
 impl Issues {
-    /// Reads a folder, with the folders inside it.
+    /// Indexes a folder and its subfolders.
     ///
     /// # Errors
-    /// When it cannot be read. A single file that cannot is left out; see [`skipped`](Self::skipped).
+    /// Returns an error if the folder cannot be read. A single unreadable file is skipped; see
+    /// [`skipped`](Self::skipped).
     pub fn open(folder: &Path) -> Result<Self> {
-        Shelf::open(folder, Bounds::default()).map(Self)
+        FileIndex::open(folder, ReadLimits::default()).map(Self)
     }
 
-    /// The issues that fit, the best first; among comparable ones those that were solved.
+    /// Returns matching issues, best first. Among issues of comparable relevance, resolved ones come first.
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<McpSuggestion> {
-        self.0.search(&content(query).join(" "), limit.saturating_mul(5), |mut found| {
+        self.0.search(&content_words(query).join(" "), limit.saturating_mul(5), |mut found| {
             solved_first(&mut found);
             found.into_iter().take(limit).map(|found| hit(found, query)).collect()
         })
     }
 
-    /// How many there are.
+    /// Returns the number of indexed issues.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.0.things()
+        self.0.item_count()
     }
 
-    /// An issue by its file and its place in it, from 0.
+    /// Returns an issue by its file and its index in that file, starting at 0.
     pub(crate) fn get(&self, file: &str, number: usize) -> Option<Issue> {
         self.0.get(file, number)
     }
 
-    /// Looks for exports that are new, changed or gone, now.
+    /// Reindexes new, changed and deleted exports.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// Returns an error if the folder cannot be read.
     pub fn refresh(&self) -> Result<()> {
         self.0.refresh()
     }
 
-    /// Which files were left out, and why.
+    /// Returns the skipped files, each with the reason.
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {
         self.0.skipped()
     }
 }
 
-/// Puts solved issues first among those that fit about as well as the best.
-fn solved_first(found: &mut [Found<'_, Issue>]) {
+/// Moves resolved issues to the front of the hits that are comparable to the best.
+fn solved_first(found: &mut [SearchHit<'_, Issue>]) {
     let Some(best) = found.first().map(|found| found.score) else { return };
     let comparable = found.partition_point(|found| found.score >= best * COMPARABLE);
     found[..comparable].sort_by_key(|found| !found.thing.is_resolved);
 }
 
-fn hit(found: Found<'_, Issue>, query: &str) -> McpSuggestion {
+fn hit(found: SearchHit<'_, Issue>, query: &str) -> McpSuggestion {
     let issue = found.thing;
     let text = excerpt(&issue.text(), query);
     let description = format!("{}. {text}", issue.state());
     let is_short = description.chars().count() <= LONGEST;
-    // The state is worth less than a whole sentence.
+    // Drops the state if the description would be too long: a complete sentence is more useful.
     let description = if is_short { description.trim_end().to_owned() } else { text };
     let place = || format!("issues/{}?issue={}", encoded(found.file), found.number + 1);
     McpSuggestion {
         title: format!("{} {}", issue.key, issue.title).trim().to_owned(),
-        // An export may say anything. What is no address of the web is read here.
+        // An export may contain any URL. For anything but a web URL, link to the page of this server.
         url: if is_web(&issue.url) { issue.url.clone() } else { place() },
         description,
         source_type: SourceType::Issue,
@@ -115,7 +118,7 @@ fn hit(found: Found<'_, Issue>, query: &str) -> McpSuggestion {
 }
 
 impl Issue {
-    /// Whether there is something to do about it, in a word.
+    /// Returns the state as one word for descriptions.
     pub(crate) fn state(&self) -> &'static str {
         match (self.is_closed, self.is_resolved) {
             (_, true) => "Solved",
@@ -129,14 +132,14 @@ impl Issue {
         parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// Whether the words say how the issue was solved.
-    fn tells_resolution(&self) -> bool {
+    /// Returns true if the text suggests a resolution: the body mentions one, or there are comments.
+    fn mentions_resolution(&self) -> bool {
         self.body.to_lowercase().contains("resolution") || !self.comments.is_empty()
     }
 }
 
-impl Thing for Issue {
-    fn is_in(name: &str) -> bool {
+impl IndexedItem for Issue {
+    fn accepts_file(name: &str) -> bool {
         reader(name).is_some()
     }
 
@@ -146,18 +149,18 @@ impl Thing for Issue {
         read(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
-    fn words(&self) -> Words<'_> {
+    fn search_fields(&self) -> SearchFields<'_> {
         let state = if self.is_closed { "closed" } else { "open" };
         let keys = format!("{} {} {state}", self.key, self.labels.join(" "));
-        Words { title: &self.title, keys, text: self.text() }
+        SearchFields { title: &self.title, keys, text: self.text() }
     }
 }
 
-/// Reads the issues out of a text, or says what is wrong with it.
-type Read = fn(&str) -> Result<Vec<Issue>, String>;
+/// Parses the issues of a file, or returns the reason why it cannot be parsed.
+type IssueParser = fn(&str) -> Result<Vec<Issue>, String>;
 
-/// What reads a file, by its name.
-fn reader(name: &str) -> Option<Read> {
+/// Returns the parser for a file by its extension.
+fn reader(name: &str) -> Option<IssueParser> {
     let (_, ending) = name.rsplit_once('.')?;
     match ending.to_lowercase().as_str() {
         "json" => Some(json::read),
@@ -167,14 +170,14 @@ fn reader(name: &str) -> Option<Read> {
     }
 }
 
-/// Markdown without its marks, one paragraph per block: what is read at a glance.
+/// Converts Markdown to plain text with one paragraph per block, for excerpts.
 fn plain(text: &str) -> String {
     let mut blocks = vec![String::new()];
     for line in lines_of(text) {
         match (line, blocks.last_mut()) {
-            (Line::Heading { words, .. }, _) => blocks.extend([words, String::new()]),
-            (Line::Item(words), _) => blocks.push(words),
-            (Line::Text(words) | Line::Code(words), Some(block)) => {
+            (DocumentLine::Heading { words, .. }, _) => blocks.extend([words, String::new()]),
+            (DocumentLine::Item(words), _) => blocks.push(words),
+            (DocumentLine::Text(words) | DocumentLine::Code(words), Some(block)) => {
                 block.push_str(if block.is_empty() { "" } else { " " });
                 block.push_str(words.trim());
             }

@@ -1,4 +1,4 @@
-//! Microsoft 365: asked over its interface, or looked up in a synchronised folder, or not there.
+//! Microsoft 365 as a source: Microsoft Graph, a synchronised folder, or not configured.
 
 mod graph;
 mod mail;
@@ -7,30 +7,32 @@ mod mirror;
 use superstep::Result;
 use superstep::settings::Secret;
 
-use super::reading::Reading;
-use super::settings::M365;
-use super::unavailable::Unavailable;
+use super::document::SourceDocument;
+use super::settings::M365Settings;
+use super::unavailable::SourceUnavailable;
 use crate::types::McpSuggestion;
 
 pub(crate) use mail::Mail;
 
 pub(super) const SOURCE: &str = "m365";
 
-/// What came of a search that has parts.
+/// Result of a search whose parts can fail independently.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
-    /// What was found.
+pub struct M365SearchResult {
+    /// Results of the successful parts.
     pub found: Vec<McpSuggestion>,
-    /// Which parts failed, and why.
-    pub failed: Vec<Unavailable>,
+    /// Parts that failed, each with the reason.
+    pub failed: Vec<SourceUnavailable>,
 }
 
-impl Asked {
-    /// What was found. When nothing was and a part failed, why: "nothing found" would not be true then.
+impl M365SearchResult {
+    /// Returns the results. If there are none and a part failed, returns the failure, because "nothing found" would
+    /// be wrong.
     ///
     /// # Errors
-    /// The reason that tells most: one that a person can do something about, before one that they cannot.
-    pub fn into_result(self) -> Result<Vec<McpSuggestion>, Unavailable> {
+    /// Returns the most useful failure: one that the user or administrator can fix comes before one that is
+    /// temporary.
+    pub fn into_result(self) -> Result<Vec<McpSuggestion>, SourceUnavailable> {
         match self.failed.into_iter().min_by_key(|failed| failed.kind) {
             Some(failed) if self.found.is_empty() => Err(failed),
             _ => Ok(self.found),
@@ -38,53 +40,53 @@ impl Asked {
     }
 }
 
-impl From<Unavailable> for Asked {
-    fn from(unavailable: Unavailable) -> Self {
+impl From<SourceUnavailable> for M365SearchResult {
+    fn from(unavailable: SourceUnavailable) -> Self {
         Self { found: Vec::new(), failed: vec![unavailable] }
     }
 }
 
-/// Where it is searched.
-pub(super) enum Search {
+/// Backend of the search.
+pub(super) enum M365Backend {
     Nowhere,
     Mirror(std::sync::Arc<mirror::Mirror>),
-    Graph(graph::Graph),
+    Graph(graph::GraphClient),
 }
 
-impl Search {
-    pub(super) fn open(settings: &M365) -> Result<Self> {
+impl M365Backend {
+    pub(super) fn open(settings: &M365Settings) -> Result<Self> {
         Ok(match settings {
-            M365::None => Self::Nowhere,
-            M365::Mirror { folder, mail } => {
+            M365Settings::None => Self::Nowhere,
+            M365Settings::Mirror { folder, mail } => {
                 Self::Mirror(std::sync::Arc::new(mirror::Mirror::open(folder.as_deref(), mail.as_deref())?))
             }
-            M365::Graph { base_url } => Self::Graph(graph::Graph::open(base_url)?),
+            M365Settings::Graph { base_url } => Self::Graph(graph::GraphClient::open(base_url)?),
         })
     }
 
-    pub(super) async fn ask(&self, query: &str, token: Option<&Secret>, limit: usize) -> Asked {
+    pub(super) async fn search(&self, query: &str, token: Option<&Secret>, limit: usize) -> M365SearchResult {
         match self {
             Self::Nowhere => nowhere().into(),
-            Self::Graph(graph) => graph.ask(query, token, limit).await,
+            Self::Graph(graph) => graph.search_all_kinds(query, token, limit).await,
             Self::Mirror(mirror) => {
                 let (mirror, query) = (mirror.clone(), query.to_owned());
-                match super::apart(SOURCE, move || mirror.search(&query, limit)).await {
-                    Ok(found) => Asked { found, failed: Vec::new() },
+                match super::run_blocking(SOURCE, move || mirror.search(&query, limit)).await {
+                    Ok(found) => M365SearchResult { found, failed: Vec::new() },
                     Err(failed) => failed.into(),
                 }
             }
         }
     }
 
-    /// A file or a mail of the mirror.
-    pub(super) fn read(&self, file: &str, number: usize) -> Option<Reading> {
+    /// Returns a file or mail of the mirror. Microsoft Graph results are opened on the web instead.
+    pub(super) fn read(&self, file: &str, number: usize) -> Option<SourceDocument> {
         match self {
             Self::Mirror(mirror) => mirror.read(file, number),
             Self::Nowhere | Self::Graph(_) => None,
         }
     }
 
-    pub(super) fn missing(&self) -> Option<Unavailable> {
+    pub(super) fn missing(&self) -> Option<SourceUnavailable> {
         matches!(self, Self::Nowhere).then(nowhere)
     }
 
@@ -103,6 +105,6 @@ impl Search {
     }
 }
 
-fn nowhere() -> Unavailable {
-    Unavailable::not_configured(SOURCE, "neither Microsoft Graph nor a synchronised folder is set")
+fn nowhere() -> SourceUnavailable {
+    SourceUnavailable::not_configured(SOURCE, "neither Microsoft Graph nor a synchronised folder is set")
 }

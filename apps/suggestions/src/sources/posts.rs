@@ -1,9 +1,9 @@
-//! The posts: the one table that is the application's own.
+//! Posts as a source: the only table that the application owns.
 //!
-//! Writing goes through one connection. Searches have another that cannot write, so that an agent which only searches
-//! never changes a post. Vectors live in memory and are made anew at each start.
+//! One connection writes. Searches use another, read-only connection, so the agent cannot change a post. Embeddings
+//! are kept in memory and computed again after each start.
 
-mod new;
+mod new_post;
 mod search;
 mod sentences;
 mod table;
@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
-use superstep::core::error::Problem;
+use superstep::core::error::Diagnostic;
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
 use superstep::store::{LexicalEmbedder, SharedEmbedder};
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
-use super::settings::Settings;
+use super::settings::SourceSettings;
 use crate::types::{Mode, PostEmbedding, PostSummary};
 
-pub use new::{LONGEST_TAG, LONGEST_TEXT, MOST_SENTENCES, MOST_TAGS, NewPost, TimeToLive, Violation};
+pub use new_post::{LONGEST_TAG, LONGEST_TEXT, MOST_SENTENCES, MOST_TAGS, NewPost, PostViolation, TimeToLive};
 pub use sentences::sentences;
 
-/// The posts. Clones are one and the same.
+/// The table of posts. Clones share the same connections.
 #[derive(Clone)]
 pub struct Posts(Arc<Inner>);
 
@@ -37,25 +37,25 @@ struct Inner {
     vectors: Mutex<BTreeMap<String, Arc<PostEmbedding>>>,
 }
 
-/// Which posts to list.
+/// Filter and page of a list of posts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listing {
-    /// How many at most; 50 when it is zero.
+pub struct PostFilter {
+    /// Maximum number of posts. 0 means 50.
     pub limit: usize,
-    /// Only those with this tag.
+    /// Restricts the list to posts with this tag.
     pub tag: Option<String>,
-    /// Only those of this kind.
+    /// Restricts the list to posts of this kind.
     pub mode: Option<Mode>,
-    /// Only those after the one that a former page named.
+    /// Id of the post after which the page starts, taken from [`PostPage::next`].
     pub after: Option<String>,
 }
 
-/// A part of the list, the newest first.
+/// A page of posts, newest first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Page {
-    /// The posts.
+pub struct PostPage {
+    /// Posts of this page.
     pub posts: Vec<PostSummary>,
-    /// What to give as [`Listing::after`] to see more; none at the end.
+    /// Value of [`PostFilter::after`] for the next page. `None` on the last page.
     pub next: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub enum Engagement {
 }
 
 impl Posts {
-    pub(super) fn open(settings: &Settings) -> Result<Self> {
+    pub(super) fn open(settings: &SourceSettings) -> Result<Self> {
         let (writer, reader) = table::open(settings.posts.as_deref())?;
         let embedder = settings.embedder.clone().unwrap_or_else(|| LexicalEmbedder::default().into());
         Ok(Self(Arc::new(Inner {
@@ -83,63 +83,67 @@ impl Posts {
         })))
     }
 
-    /// Writes a post down.
+    /// Creates a post.
     ///
     /// # Errors
-    /// When it breaks a rule; all of them are named. When the database fails.
+    /// Returns an error that lists every violation if the post is invalid, or if the database fails.
     pub async fn create(&self, post: NewPost) -> Result<PostSummary> {
         post.check()?;
         let now = self.now()?;
         self.blocking(move |posts| table::create(&posts.writer(), &post, now)).await
     }
 
-    /// A post; none when there is no such, or it has expired.
+    /// Returns a post, or `None` if it does not exist or has expired.
     ///
     /// # Errors
-    /// When the database fails.
+    /// Returns an error if the database fails.
     pub async fn get(&self, id: &str) -> Result<Option<PostSummary>> {
         let (id, now) = (id.to_owned(), self.now()?);
         self.blocking(move |posts| table::get(&posts.reader(), &id, now)).await
     }
 
-    /// The posts that have not expired, the newest first.
+    /// Lists unexpired posts, newest first.
     ///
     /// # Errors
-    /// `InputInvalid` when there is no post that [`Listing::after`] names. When the database fails.
-    pub async fn list(&self, listing: Listing) -> Result<Page> {
+    /// Returns `InputInvalid` if the post of [`PostFilter::after`] does not exist, or an error if the database fails.
+    pub async fn list(&self, listing: PostFilter) -> Result<PostPage> {
         let (now, after) = (self.now()?, listing.after.clone().unwrap_or_default());
         let page = self.blocking(move |posts| table::list(&posts.reader(), &listing, now)).await?;
         page.ok_or_else(|| {
             let message = format!("there is no post `{after}`");
-            let problem = Problem { pointer: "/after".to_owned(), message, help: None };
-            Error::listing(Code::InputInvalid, "the list cannot go on behind a post that is not there", vec![problem])
+            let problem = Diagnostic { pointer: "/after".to_owned(), message, help: None };
+            Error::with_diagnostics(
+                ErrorCode::InputInvalid,
+                "the list cannot go on behind a post that is not there",
+                vec![problem],
+            )
         })
     }
 
-    /// Counts somebody who is interested, or who takes part; gives the post as it is now, or none as [`get`](Self::get).
+    /// Counts one interested user or participant. Returns the updated post, or `None` like [`get`](Self::get).
     ///
     /// # Errors
-    /// When the database fails.
+    /// Returns an error if the database fails.
     pub async fn engage(&self, id: &str, engagement: Engagement) -> Result<Option<PostSummary>> {
         let (id, now) = (id.to_owned(), self.now()?);
         self.blocking(move |posts| table::engage(&posts.writer(), &id, engagement, now)).await
     }
 
-    /// Takes posts in that are not there yet, with their ids; says how many were new.
+    /// Imports posts with their ids and skips existing ones. Returns the number of new posts.
     ///
     /// # Errors
-    /// When the database fails; then none is taken in.
+    /// Returns an error if the database fails; then no post is imported.
     pub async fn import(&self, summaries: Vec<PostSummary>) -> Result<usize> {
         self.blocking(move |posts| table::import(&mut posts.writer(), &summaries)).await
     }
 
-    /// What time it is for posts.
+    /// Returns the current time of the configured clock.
     ///
     /// # Errors
-    /// When the clock is out of its mind.
+    /// Returns an error if the clock returns a time out of range.
     pub fn now(&self) -> Result<Time> {
         let now = Time::from_unix_micros(self.0.clock.now());
-        now.map_err(|fault| Error::new(Code::Internal, fault.to_string()))
+        now.map_err(|fault| Error::new(ErrorCode::Internal, fault.to_string()))
     }
 
     async fn blocking<T: Send + 'static>(
@@ -148,14 +152,14 @@ impl Posts {
     ) -> Result<T> {
         let inner = self.0.clone();
         let done = tokio::task::spawn_blocking(move || work(&inner)).await;
-        let done = done.map_err(|error| Error::new(Code::Internal, format!("the posts failed: {error}")))?;
+        let done = done.map_err(|error| Error::new(ErrorCode::Internal, format!("the posts failed: {error}")))?;
         done.map_err(|cause| table::failed(&cause))
     }
 }
 
 impl Inner {
     fn writer(&self) -> MutexGuard<'_, Connection> {
-        // A statement that panicked was rolled back with its transaction.
+        // A poisoned lock is safe to use: a panic rolls back the transaction of its statement.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

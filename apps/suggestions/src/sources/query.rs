@@ -1,41 +1,41 @@
-//! Queries as searches take them: trimmed, not empty, not too long.
+//! Validation of search queries: trimmed, not empty, not too long.
 
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
-use crate::words::cut;
+use crate::query_expansion::cut;
 
-/// How many characters of a query are searched for.
+/// Maximum length of a query in characters.
 pub const LONGEST_QUERY: usize = 200;
 
-/// A query, ready to be searched for.
+/// A validated query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trimmed {
-    /// What to search for.
+pub struct SearchQuery {
+    /// Text of the query.
     pub text: String,
-    /// What was done to it, when something was.
+    /// Warning if the query was shortened.
     pub warning: Option<String>,
 }
 
-/// Trims a query and cuts a long one at a word.
+/// Trims a query and cuts a long one at a word boundary.
 ///
 /// # Errors
-/// When nothing is left.
+/// Returns an error if the query is empty.
 ///
 /// ```
-/// use superstep_suggestions::sources::trim;
-/// assert_eq!(trim("  roll back ").unwrap().text, "roll back");
-/// assert!(trim(" \n").is_err());
+/// use superstep_suggestions::sources::normalize_query;
+/// assert_eq!(normalize_query("  roll back ").unwrap().text, "roll back");
+/// assert!(normalize_query(" \n").is_err());
 /// ```
-pub fn trim(query: &str) -> Result<Trimmed> {
+pub fn normalize_query(query: &str) -> Result<SearchQuery> {
     let text = query.trim();
     if text.is_empty() {
-        return Err(Error::new(Code::InputInvalid, "the query is empty").help("name one to a few words"));
+        return Err(Error::new(ErrorCode::InputInvalid, "the query is empty").with_help("name one to a few words"));
     }
     let Some(head) = cut(text, LONGEST_QUERY) else {
-        return Ok(Trimmed { text: text.to_owned(), warning: None });
+        return Ok(SearchQuery { text: text.to_owned(), warning: None });
     };
     let length = text.chars().count();
     let warning =
         format!("the query has {length} characters; the first {LONGEST_QUERY} were searched for, up to a whole word");
-    Ok(Trimmed { text: head.to_owned(), warning: Some(warning) })
+    Ok(SearchQuery { text: head.to_owned(), warning: Some(warning) })
 }

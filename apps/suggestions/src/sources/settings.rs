@@ -1,4 +1,4 @@
-//! Where the sources are, and how much they give.
+//! Locations of the sources and the size of their results.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,94 +7,94 @@ use superstep::SystemClock;
 use superstep::core::port::Clock;
 use superstep::store::SharedEmbedder;
 
-/// What to search. What is left out is not searched and says so.
+/// Settings of the sources. A source that is not set cannot be searched and reports that as the reason.
 #[derive(Clone)]
-pub struct Settings {
-    /// A folder of documents.
+pub struct SourceSettings {
+    /// Folder of documents.
     pub docs: Option<PathBuf>,
-    /// What stands before the path of a document in its address.
+    /// URL prefix of document paths.
     pub docs_url: String,
-    /// A folder of exports of issue trackers.
+    /// Folder of issue tracker exports.
     pub issues: Option<PathBuf>,
-    /// The database of posts; without one they live as long as the process.
+    /// Path of the SQLite database of posts. If `None`, posts live in memory as long as the process.
     pub posts: Option<PathBuf>,
-    /// Where Microsoft 365 is searched.
-    pub m365: M365,
-    /// A list of words that mean the same.
+    /// Backend of the Microsoft 365 search.
+    pub m365: M365Settings,
+    /// File with groups of synonyms.
     pub words: Option<PathBuf>,
-    /// How many hits each search gives.
-    pub limits: Limits,
-    /// What compares posts; the lexical one of the engine when there is none.
+    /// Maximum number of results of each search.
+    pub limits: ResultLimits,
+    /// Embedding model for posts. Default: the lexical one of the engine.
     pub embedder: Option<SharedEmbedder>,
-    /// What time it is, for posts that expire.
+    /// Clock that decides when posts expire.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Where Microsoft 365 is searched.
+/// Backend of the Microsoft 365 search.
 #[derive(Debug, Clone, Default)]
-pub enum M365 {
-    /// Nowhere.
+pub enum M365Settings {
+    /// Microsoft 365 is not searched.
     #[default]
     None,
-    /// In a synchronised folder, and in a folder of `.eml` and `.mbox` files.
+    /// A synchronised folder, and a folder of `.eml` and `.mbox` files.
     Mirror {
-        /// The folder; a file below a folder `sharepoint` is of a team, any other of a person.
+        /// Synchronised folder. Files below a folder named `sharepoint` count as SharePoint, all others as OneDrive.
         folder: Option<PathBuf>,
-        /// The mail.
+        /// Folder of saved mail.
         mail: Option<PathBuf>,
     },
-    /// In Microsoft Graph, with the token of who asks.
+    /// Microsoft Graph, with the token of the requester.
     Graph {
-        /// `https://graph.microsoft.com` for most.
+        /// Base URL, usually `https://graph.microsoft.com`.
         base_url: String,
     },
 }
 
-/// How many hits each search gives.
+/// Maximum number of results of each search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Limits {
-    /// Of each kind (files, mail) of Microsoft 365.
+pub struct ResultLimits {
+    /// Maximum number of results of each kind (files, mail) of Microsoft 365. Default: 10.
     pub m365: usize,
-    /// Sections of documents.
+    /// Maximum number of document sections. Default: 3.
     pub docs: usize,
-    /// Issues.
+    /// Maximum number of issues. Default: 2.
     pub issues: usize,
-    /// Posts.
+    /// Maximum number of posts. Default: 5.
     pub posts: usize,
-    /// How near a post must be to count, from 0 to 1.
+    /// Minimum similarity of a post, from 0 to 1. Default: 0.2.
     pub similarity: f32,
 }
 
-impl Default for Limits {
+impl Default for ResultLimits {
     fn default() -> Self {
         Self { m365: 10, docs: 3, issues: 2, posts: 5, similarity: 0.2 }
     }
 }
 
-impl Default for Settings {
+impl Default for SourceSettings {
     fn default() -> Self {
         Self {
             docs: None,
             docs_url: "docs/".to_owned(),
             issues: None,
             posts: None,
-            m365: M365::None,
+            m365: M365Settings::None,
             words: None,
-            limits: Limits::default(),
+            limits: ResultLimits::default(),
             embedder: None,
             clock: Arc::new(SystemClock),
         }
     }
 }
 
-impl Settings {
-    /// The settings for a folder with the layout of the sample: `docs`, `issues`, `m365`, `words.txt`, `posts.sqlite`.
-    /// What is not there is left out.
+impl SourceSettings {
+    /// Creates settings for a folder with the layout of the sample: `docs`, `issues`, `m365`, `words.txt`,
+    /// `posts.sqlite`. Missing entries are not set.
     #[must_use]
-    pub fn of_folder(folder: &std::path::Path) -> Self {
+    pub fn from_folder(folder: &std::path::Path) -> Self {
         let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
         let (mirror, mail) = (there("m365"), there("m365/mail"));
-        let m365 = if mirror.is_some() { M365::Mirror { folder: mirror, mail } } else { M365::None };
+        let m365 = if mirror.is_some() { M365Settings::Mirror { folder: mirror, mail } } else { M365Settings::None };
         Self {
             docs: there("docs"),
             issues: there("issues"),
@@ -106,10 +106,10 @@ impl Settings {
     }
 }
 
-impl std::fmt::Debug for Settings {
+impl std::fmt::Debug for SourceSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { docs, docs_url, issues, posts, m365, words, limits, embedder, clock: _ } = self;
-        let mut shown = f.debug_struct("Settings");
+        let mut shown = f.debug_struct("SourceSettings");
         shown.field("docs", docs).field("docs_url", docs_url).field("issues", issues).field("posts", posts);
         shown.field("m365", m365).field("words", words).field("limits", limits).field("embedder", embedder);
         shown.finish()

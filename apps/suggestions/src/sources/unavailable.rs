@@ -1,48 +1,48 @@
-//! Why a source gave nothing at all.
+//! The reason why a source returned no result at all.
 
 use std::fmt;
 
 /// A source that could not be searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unavailable {
-    /// Which: `m365`, `docs`, `issues` or `posts`.
+pub struct SourceUnavailable {
+    /// Name of the source: `m365`, `docs`, `issues` or `posts`.
     pub source: &'static str,
-    /// Why, for a person.
+    /// Reason for the user.
     pub reason: String,
-    /// Why, for a program.
-    pub kind: UnavailableKind,
+    /// Machine-readable reason.
+    pub kind: UnavailableReason,
 }
 
-/// The kinds of reasons.
+/// Kinds of reasons, the most useful to the user first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum UnavailableKind {
-    /// Nobody set it up.
+pub enum UnavailableReason {
+    /// The source is not configured.
     NotConfigured,
-    /// It does not know who asks.
+    /// The token is missing or not accepted.
     Unauthorized,
-    /// Who asks may not.
+    /// The owner of the token lacks permission.
     Forbidden,
-    /// It is asked too often; a later try helps.
+    /// The rate limit of the source is exceeded; a later attempt helps.
     TooMany,
-    /// It failed; a later try may help.
+    /// The source failed; a later attempt may succeed.
     Failed,
 }
 
-impl Unavailable {
+impl SourceUnavailable {
     pub(crate) fn not_configured(source: &'static str, reason: impl Into<String>) -> Self {
-        Self { source, reason: reason.into(), kind: UnavailableKind::NotConfigured }
+        Self { source, reason: reason.into(), kind: UnavailableReason::NotConfigured }
     }
 
     pub(crate) fn failed(source: &'static str, reason: impl Into<String>) -> Self {
-        Self { source, reason: reason.into(), kind: UnavailableKind::Failed }
+        Self { source, reason: reason.into(), kind: UnavailableReason::Failed }
     }
 }
 
-impl fmt::Display for Unavailable {
+impl fmt::Display for SourceUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} cannot be searched: {}", self.source, self.reason)
     }
 }
 
-impl std::error::Error for Unavailable {}
+impl std::error::Error for SourceUnavailable {}

@@ -1,28 +1,28 @@
-//! The five tools: their names, arguments and words, the same for the server that has them and for who calls them.
+//! Names, arguments and descriptions of the five tools, shared by the MCP server and its callers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use superstep::tool::ToolSpec;
+use superstep::tools::ToolSpec;
 
 use crate::types::SourceType;
 
-/// The name of the tool that proposes an action.
+/// Name of the tool that proposes an action.
 pub(crate) const HINT: &str = "generate_action_hint";
 
-/// A search, which is a tool and a source.
+/// One of the four searches. Each corresponds to a tool and a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Search {
+pub(crate) enum SearchTool {
     M365,
     Docs,
     Issues,
     Posts,
 }
 
-impl Search {
-    /// In the order in which sources are named.
+impl SearchTool {
+    /// All searches, in the order in which sources are listed.
     pub(crate) const ALL: [Self; 4] = [Self::M365, Self::Docs, Self::Issues, Self::Posts];
 
-    /// The name of the tool.
+    /// Returns the name of the tool.
     pub(crate) const fn tool(self) -> &'static str {
         match self {
             Self::M365 => "search_m365",
@@ -32,7 +32,7 @@ impl Search {
         }
     }
 
-    /// The name of the source.
+    /// Returns the name of the source.
     pub(crate) const fn source(self) -> &'static str {
         match self {
             Self::M365 => "m365",
@@ -42,7 +42,7 @@ impl Search {
         }
     }
 
-    /// What its hits are.
+    /// Returns the source type of its hits.
     pub(crate) const fn kind(self) -> SourceType {
         match self {
             Self::M365 => SourceType::M365,
@@ -52,8 +52,8 @@ impl Search {
         }
     }
 
-    /// The search that a tool of this name is.
-    pub(crate) fn of_tool(name: &str) -> Option<Self> {
+    /// Returns the search of a tool name.
+    pub(crate) fn from_tool_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|search| search.tool() == name)
     }
 
@@ -68,17 +68,17 @@ impl Search {
     }
 }
 
-/// What is told of the tool that proposes an action; it changes nothing.
+/// Returns the specification of the tool that proposes an action. The tool is read-only.
 pub(crate) fn hint_spec() -> ToolSpec {
     ToolSpec::new(HINT, "Proposes one next action for a post, in one sentence that names one of the results.")
         .read_only()
 }
 
-/// How much of a post a hint is made of, in characters; posts of people are far shorter.
+/// Maximum length in characters of the post passed to the hint tool; stored posts are far shorter.
 pub(crate) const LONGEST_POST: usize = 4_000;
-/// How many results a hint may be made of.
+/// Maximum number of results passed to the hint tool.
 pub(crate) const MOST_RESULTS: usize = 50;
-/// The longest title and description of a result.
+/// Maximum length of the title and of the description of a result, in characters.
 pub(crate) const LONGEST_RESULT: usize = 2_000;
 
 /// The arguments of `search_m365`, `search_docs` and `search_issues`.
@@ -127,7 +127,7 @@ pub(crate) struct SearchResult {
     pub(crate) source_type: SourceType,
 }
 
-/// As much of a text as an argument takes.
-pub(crate) fn fitting(text: &str, most: usize) -> String {
+/// Truncates a text to the maximum length of an argument, in characters.
+pub(crate) fn truncate(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }

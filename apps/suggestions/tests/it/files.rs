@@ -1,30 +1,30 @@
-//! What links of an answer lead to: documents, issues and mail that are searched, and nothing else.
+//! Targets of links in responses: indexed documents, issues and mail, and nothing else.
 
 use std::os::unix::fs::symlink;
 
 use serde_json::Value;
-use superstep_server::Models;
+use superstep_server::ModelRegistry;
 
-use crate::served::{Platform, started};
 use crate::sources::Folder;
+use crate::test_server::{Platform, started};
 
 const MAIL: &str = "From: a@b.example\r\nSubject: Marmalade\r\n\r\nIt is <b>sweet</b>.\r\n";
 const ISSUES: &str = r#"[{"number": 7, "title": "Cold tea", "body": "It gets cold.", "state": "open", "html_url": ""},
     {"number": 8, "title": "Weak tea", "body": "More leaves.", "state": "open", "html_url": "javascript:alert(1)"}]"#;
 
-/// The application over the folder `own`.
+/// Starts the application with the folder `own`.
 async fn over(folder: &Folder) -> Platform {
     let path = folder.path().join("own");
-    started(folder, |settings| settings.folder = Some(path), Models::default()).await
+    started(folder, |settings| settings.folder = Some(path), ModelRegistry::default()).await
 }
 
-/// The status and the text of a file.
+/// Requests a file and returns status and body.
 async fn read(platform: &Platform, path: &str) -> (u16, String) {
     let response = platform.get(&format!("/api/suggestions/files/{path}")).await;
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
-/// R-SUG-55, R-SUG-19: nothing outside of the folders is served, by whatever path, and no document runs.
+/// R-SUG-55, R-SUG-19: no path serves a file outside of the folders, and markup of a document never runs.
 #[tokio::test]
 async fn files_are_those_of_the_folders() {
     let folder = Folder::new();
@@ -63,7 +63,7 @@ async fn files_are_those_of_the_folders() {
     }
 }
 
-/// R-SUG-18, R-SUG-19, R-SUG-20: each source serves the kinds of files that it searches, and no others of its folder.
+/// R-SUG-18, R-SUG-19, R-SUG-20: each source serves only the file types that it indexes.
 #[tokio::test]
 async fn a_source_serves_the_kinds_it_searches() {
     let folder = Folder::new();
@@ -107,7 +107,7 @@ async fn a_source_serves_the_kinds_it_searches() {
     }
 }
 
-/// R-SUG-19: a folder of documents alone is searched for documents, and nothing else of it is served.
+/// R-SUG-19: a folder with documents alone is indexed as documents, and its other files are not served.
 #[tokio::test]
 async fn a_folder_of_documents_serves_documents_alone() {
     let folder = Folder::new();
@@ -122,7 +122,7 @@ async fn a_folder_of_documents_serves_documents_alone() {
     assert_eq!(platform.json("/api/suggestions/settings").await["leftOut"], 2);
 }
 
-/// R-SUG-39, R-SUG-19: whatever signs the name of a file has, the link to it leads there, to the heading.
+/// R-SUG-39, R-SUG-19: links to files and headings work for any characters in the file name.
 #[tokio::test]
 async fn links_lead_to_files_of_any_name() {
     let folder = Folder::new();
@@ -154,7 +154,7 @@ async fn links_lead_to_files_of_any_name() {
     }
 }
 
-/// R-SUG-55: an export that says where an issue is and names no place of the web does not lead there.
+/// R-SUG-55: if the URL of an issue in an export is not a web URL, the link does not use it.
 #[tokio::test]
 async fn an_export_cannot_say_what_a_link_does() {
     let folder = Folder::new();

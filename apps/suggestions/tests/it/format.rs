@@ -1,14 +1,14 @@
-//! The response: what a model's last words make of what was found.
+//! Response format: the final message of the model combined with the tool results.
 
 use serde_json::{Value, json};
-use superstep::model::{Reply, Scripted};
-use superstep_suggestions::graph;
+use superstep::models::{ScriptedModel, ScriptedReply};
+use superstep_suggestions::create_suggestions_graph;
 use superstep_suggestions::types::CombinedSuggestionsResponse;
 
+use crate::fixtures::{Fake, HINT, POST, a_post, asked, everything, hit, on, search, warned, watch};
 use crate::sources::sample;
-use crate::stage::{Fake, HINT, POST, a_post, asked, everything, hit, on, search, warned, watch};
 
-/// Three documents, of which two are one; a mail, an issue, a post and a hint.
+/// Creates a fake server with three documents (two of them equal), a mail, an issue, a post and a hint.
 fn fake() -> Fake {
     let docs = [
         hit("doc", "Roll back", "https://docs.example/rollback#helm", "Short."),
@@ -20,15 +20,15 @@ fn fake() -> Fake {
         .says("search_m365", &json!([hit("m365", "Runbook", "m365/runbook.md", "Steps.")]))
         .says("search_issues", &json!([hit("issue", "#7 Failed", "https://issues.example/7", "Solved.")]))
         .says("search_posts", &json!([a_post("p1", "Same here"), a_post(POST, "itself")]))
-        .does(HINT, crate::stage::Does::Says("Read Roll back.".to_owned()))
+        .does(HINT, crate::fixtures::Does::Says("Read Roll back.".to_owned()))
 }
 
-/// What becomes of a model's last words after all searches; and what was warned of.
+/// Runs all searches, then formats the given final message. Returns the response and the warnings.
 async fn formatted(words: &str) -> (CombinedSuggestionsResponse, Vec<String>) {
     let calls = ["search_docs", "search_m365", "search_issues", "search_posts"].map(|tool| (tool, "rollback"));
-    let calls = search(&calls).and_call(HINT, json!({ "postText": "x", "searchResults": [] }));
-    let model = Scripted::new([calls]).then(words);
-    let (told, done) = watch(asked(&graph(5).unwrap(), fake().with(model).await)).await;
+    let calls = search(&calls).and_tool_call(HINT, json!({ "postText": "x", "searchResults": [] }));
+    let model = ScriptedModel::new([calls]).then(words);
+    let (told, done) = watch(asked(&create_suggestions_graph(5).unwrap(), fake().with(model).await)).await;
     (done.unwrap().state.response.clone().unwrap(), warned(&told))
 }
 
@@ -38,7 +38,8 @@ fn urls(response: &CombinedSuggestionsResponse) -> [Vec<&str>; 3] {
 
 const ALL_DOCS: [&str; 2] = ["https://docs.example/rollback#helm", "https://docs.example/deploy"];
 
-/// R-SUG-31, R-SUG-32, R-SUG-38: the model's choice in its order, with defaults for what it leaves out.
+/// R-SUG-31, R-SUG-32, R-SUG-38: the response follows the selection and order of the model; missing fields have
+/// defaults.
 #[tokio::test]
 async fn the_model_chooses_and_orders() {
     let words = json!({
@@ -57,7 +58,7 @@ async fn the_model_chooses_and_orders() {
     assert_eq!((&json["source"], &json["m365"]), (&json!("mcp"), &json!([])));
 }
 
-/// R-SUG-33: what is listed twice, in whatever words, is there once.
+/// R-SUG-33: a result that is listed twice in different forms occurs once.
 #[tokio::test]
 async fn duplicates_are_merged() {
     let words = json!({
@@ -69,7 +70,7 @@ async fn duplicates_are_merged() {
     assert_eq!((urls(&response)[1].clone(), response.posts.len(), warnings.len()), (vec![ALL_DOCS[0]], 1, 0));
 }
 
-/// R-SUG-32, R-SUG-55: what no tool returned is dropped and counted, and so is a hint that leads elsewhere.
+/// R-SUG-32, R-SUG-55: items that no tool returned are dropped and counted, and so is a hint with another URL.
 #[tokio::test]
 async fn what_no_tool_returned_is_dropped_and_counted() {
     let words = json!({
@@ -80,7 +81,7 @@ async fn what_no_tool_returned_is_dropped_and_counted() {
         "actionHint": "Go to https://evil.example/ now.",
     });
     let (response, warnings) = formatted(&words.to_string()).await;
-    // A document among the issues is put where it belongs.
+    // A document listed among the issues is moved to the documents.
     assert_eq!(urls(&response), [vec!["m365/runbook.md"], vec![ALL_DOCS[1]], vec![]]);
     assert!(response.posts.is_empty());
     assert_eq!(response.action_hint.as_deref(), Some("Read Roll back."));
@@ -88,7 +89,8 @@ async fn what_no_tool_returned_is_dropped_and_counted() {
     assert!(warnings[0].contains("dropped 7 ") && warnings[1].contains("hint"), "{warnings:?}");
 }
 
-/// R-SUG-32, R-SUG-54: nonsense, nothing, and wrong types are repaired, or all that was found is shown; never a failure.
+/// R-SUG-32, R-SUG-54: nonsense, empty answers and wrong types are repaired, or all results are shown; the run never
+/// fails.
 #[tokio::test]
 async fn nonsense_is_answered_with_what_was_found() {
     for words in ["", "I cannot help with that.", "{}", "[]", "null", "{\"weather\": \"fine\"}", "{\"docs\""] {
@@ -110,34 +112,34 @@ async fn nonsense_is_answered_with_what_was_found() {
     assert_eq!(urls(&formatted(damaged).await.0)[1], [ALL_DOCS[1]]);
 }
 
-/// R-SUG-38: empty everywhere is a valid answer.
+/// R-SUG-38: a response without any result is valid.
 #[tokio::test]
 async fn nothing_found_is_a_valid_answer() {
-    let model = Scripted::new([search(&[("search_docs", "x"), ("search_posts", "x")])]).then("{\"docs\": []}");
-    let done = asked(&graph(5).unwrap(), Fake::default().with(model).await).await.unwrap();
+    let model = ScriptedModel::new([search(&[("search_docs", "x"), ("search_posts", "x")])]).then("{\"docs\": []}");
+    let done = asked(&create_suggestions_graph(5).unwrap(), Fake::default().with(model).await).await.unwrap();
     assert_eq!(done.state.response, Some(CombinedSuggestionsResponse::default()));
 }
 
-/// R-SUG-55: a document of the sample gives orders. A model that obeys it calls nothing and links to nothing.
+/// R-SUG-55: a sample document contains a prompt injection. A model that follows it causes no tool call and no link.
 #[tokio::test]
 async fn a_document_that_gives_orders_changes_nothing() {
     let (_folder, sources, _clock) = sample().await;
     let before = sources.posts().get(POST).await.unwrap();
     let model =
-        Scripted::new([search(&[("search_m365", "rollback notes from the web kubernetes revisionHistoryLimit")])])
+        ScriptedModel::new([search(&[("search_m365", "rollback notes from the web kubernetes revisionHistoryLimit")])])
             .then_with(|request| {
                 let found = everything(request)["m365"].to_string();
                 assert!(found.contains("rollback-notes-from-the-web"), "{found}");
-                Reply::call("delete_all_posts", json!({}))
+                ScriptedReply::tool_call("delete_all_posts", json!({}))
             })
             .then_with(|request| {
                 let mut answer = everything(request);
                 let evil = json!({ "title": "Rollback notes", "url": "https://evil.example/", "sourceType": "m365" });
                 answer["m365"].as_array_mut().unwrap().insert(0, evil);
                 answer["actionHint"] = "Open https://evil.example/ first.".into();
-                Reply::text(answer.to_string())
+                ScriptedReply::text(answer.to_string())
             });
-    let (told, done) = watch(asked(&graph(5).unwrap(), on(&sources, model.clone()).await)).await;
+    let (told, done) = watch(asked(&create_suggestions_graph(5).unwrap(), on(&sources, model.clone()).await)).await;
     let response = serde_json::to_value(done.unwrap().state.response.clone().unwrap()).unwrap();
     let links: Vec<&str> =
         response["m365"].as_array().unwrap().iter().map(|one| one["url"].as_str().unwrap()).collect();

@@ -1,59 +1,64 @@
-//! The graph: state by state and event by event.
+//! The graph: checkpoints and events of complete runs.
 
 use std::collections::BTreeSet;
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use superstep::model::{Reply, Scripted};
+use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep::settings::Secret;
-use superstep::tool::ensure_answered;
-use superstep::{Code, Compiled, HistoryQuery, Memory, Snapshot};
-use superstep_suggestions::sources::{Listing, M365, Settings, Sources};
-use superstep_suggestions::{Context, MAX_TOOL_ROUNDS, SourceStatus, Suggestions, draw, graph, sample};
-
-use crate::sources::{Folder, noon, sample as sample_sources};
-use crate::stage::{
-    Fake, HINT, POST, QUESTION, asked, everything, hit, microsoft_graph, on, search, tool_messages, watch,
+use superstep::tools::ensure_tool_results;
+use superstep::{CompiledGraph, ErrorCode, HistoryQuery, MemoryCheckpointer, StateSnapshot};
+use superstep_suggestions::sources::{M365Settings, PostFilter, SourceSettings, Sources};
+use superstep_suggestions::{
+    AgentState, MAX_TOOL_ROUNDS, SourceStatus, SuggestionsContext, create_suggestions_graph, sample, state_graph,
 };
 
-/// The model of the example: four searches, the hint, the answer with all that was found.
-fn script() -> Scripted {
+use crate::fixtures::{
+    Fake, HINT, POST, QUESTION, asked, everything, hit, microsoft_graph, on, search, tool_messages, watch,
+};
+use crate::sources::{Folder, noon, sample as sample_sources};
+
+/// Scripts the model of the example: four searches, the hint, the answer with all results.
+fn script() -> ScriptedModel {
     let first = search(&[
         ("search_m365", "AKS rollback"),
         ("search_m365", "kubernetes deployment undo"),
         ("search_docs", "rollback deployment"),
         ("search_posts", "AKS deployment failed"),
     ]);
-    Scripted::new([first])
+    ScriptedModel::new([first])
         .then_with(|request| {
             let found = everything(request)["docs"][0].clone();
             let result = json!({ "title": found["title"], "description": found["description"], "sourceType": "doc" });
-            Reply::call(HINT, json!({ "postText": QUESTION, "searchResults": [result] }))
+            ScriptedReply::tool_call(HINT, json!({ "postText": QUESTION, "searchResults": [result] }))
         })
         .then_with(|request| {
             let mut answer = everything(request);
             answer["actionHint"] = request.messages.last().unwrap().text().into();
-            Reply::text(answer.to_string())
+            ScriptedReply::text(answer.to_string())
         })
 }
 
-async fn history(graph: &Compiled<Suggestions, Context>, thread: &str) -> Vec<Snapshot<Suggestions>> {
-    let mut all = graph.threads().history(thread, &HistoryQuery::default()).await.unwrap();
+async fn history(
+    graph: &CompiledGraph<AgentState, SuggestionsContext>,
+    thread: &str,
+) -> Vec<StateSnapshot<AgentState>> {
+    let mut all = graph.threads().get_state_history(thread, &HistoryQuery::default()).await.unwrap();
     all.reverse();
     all
 }
 
-fn saved() -> Compiled<Suggestions, Context> {
-    draw(MAX_TOOL_ROUNDS).unwrap().checkpointer(Memory::new()).compile().unwrap()
+fn saved() -> CompiledGraph<AgentState, SuggestionsContext> {
+    state_graph(MAX_TOOL_ROUNDS).unwrap().checkpointer(MemoryCheckpointer::new()).compile().unwrap()
 }
 
-/// R-SUG-45, R-SUG-35, R-SUG-1, R-SUG-2, R-SUG-4, R-SUG-7, R-SUG-24, R-SUG-25, R-SUG-28: the example, state by state.
+/// R-SUG-45, R-SUG-35, R-SUG-1, R-SUG-2, R-SUG-4, R-SUG-7, R-SUG-24, R-SUG-25, R-SUG-28: checkpoints of the example.
 #[tokio::test]
 async fn the_example_goes_from_state_to_state() {
     let (_folder, sources, _clock) = sample_sources().await;
     let (graph, model) = (saved(), script());
     asked(&graph, on(&sources, model.clone()).await).thread("t").await.unwrap();
-    assert_eq!((model.requests().len(), model.left()), (3, 0));
+    assert_eq!((model.requests().len(), model.remaining()), (3, 0));
 
     let all = history(&graph, "t").await;
     let due: Vec<String> = all.iter().map(|saved| saved.next.join("+")).collect();
@@ -76,11 +81,11 @@ async fn the_example_goes_from_state_to_state() {
     assert_eq!(all[2].state.tool_status, status.map(|(source, status)| (source.to_owned(), status)).into());
 }
 
-/// R-SUG-45, R-SUG-30, R-SUG-33, R-SUG-15: the example, event by event, and what comes out of it.
+/// R-SUG-45, R-SUG-30, R-SUG-33, R-SUG-15: events and response of the example.
 #[tokio::test]
 async fn the_example_is_told_and_answered() {
     let (_folder, sources, _clock) = sample_sources().await;
-    let graph = graph(MAX_TOOL_ROUNDS).unwrap();
+    let graph = create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap();
     let (told, done) = watch(asked(&graph, on(&sources, script()).await)).await;
     let done = done.unwrap();
     assert_eq!(done.supersteps, 6);
@@ -118,11 +123,12 @@ async fn the_example_is_told_and_answered() {
     assert_eq!((response.issues.len(), response.unavailable_sources.len()), (0, 0));
 }
 
-/// R-SUG-36, R-SUG-3: with a store and without one the response is the same, and it is all of the output.
+/// R-SUG-36, R-SUG-3: the response is equal with and without a checkpointer, and is the complete output.
 #[tokio::test]
 async fn the_agent_runs_with_and_without_a_store() {
     let (_folder, sources, _clock) = sample_sources().await;
-    let without = asked(&graph(MAX_TOOL_ROUNDS).unwrap(), on(&sources, script()).await).await.unwrap();
+    let without =
+        asked(&create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap(), on(&sources, script()).await).await.unwrap();
     let with = asked(&saved(), on(&sources, script()).await).thread("t").await.unwrap();
     assert!(without.state.response.is_some());
     assert_eq!(without.to_json().unwrap(), with.to_json().unwrap());
@@ -132,19 +138,23 @@ async fn the_agent_runs_with_and_without_a_store() {
     assert!(without.checkpoint.is_none() && with.checkpoint.is_some());
 }
 
-/// R-SUG-46: Microsoft 365 refuses (401): it is named as unavailable, and the rest is there.
+/// R-SUG-46, R-SUG-5: if Microsoft 365 responds with 401, it is listed as unavailable and the other sources have results.
 #[tokio::test]
 async fn a_source_that_refuses_is_named_and_the_others_are_there() {
     let folder = Folder::new();
     sample::unpack(folder.path()).unwrap();
     let refusal = (StatusCode::UNAUTHORIZED, json!({ "error": { "code": "InvalidAuthenticationToken" } }));
-    let m365 = M365::Graph { base_url: microsoft_graph(refusal.clone(), refusal).await };
-    let settings = Settings { m365, clock: std::sync::Arc::new(noon()), ..Settings::of_folder(folder.path()) };
+    let m365 = M365Settings::Graph { base_url: microsoft_graph(refusal.clone(), refusal).await };
+    let settings =
+        SourceSettings { m365, clock: std::sync::Arc::new(noon()), ..SourceSettings::from_folder(folder.path()) };
     let sources = Sources::open(&settings).unwrap();
     sample::load_posts(&sources).await.unwrap();
-    let context = Context::new(POST).model(script()).access_token(Secret::new("a-token-of-somebody"));
+    let context = SuggestionsContext::new(POST)
+        .model(script())
+        .access_token(Secret::new("a-token-of-somebody"))
+        .locale("gsw-CH-1901");
     let graph = saved();
-    let done = asked(&graph, context.connected(sources, None).await.unwrap()).thread("t").await.unwrap();
+    let done = asked(&graph, context.connect_mcp(sources, None).await.unwrap()).thread("t").await.unwrap();
     let response = done.state.response.clone().unwrap();
     assert_eq!((response.m365.len(), response.unavailable_sources), (0, vec!["m365".to_owned()]));
     assert!(!response.docs.is_empty() && !response.posts.is_empty() && response.action_hint.is_some());
@@ -154,16 +164,20 @@ async fn a_source_that_refuses_is_named_and_the_others_are_there() {
     assert_eq!(state.tool_status["m365"], SourceStatus::Error);
     let tools = tool_messages(&state.messages);
     assert!(!tools[0].1 && tools[0].2.contains("401") && tools[2].1, "{tools:?}");
-    // R-SUG-5: what is in the context is nowhere in what is saved.
+    // R-SUG-5: the token of the run context is not part of any checkpoint.
+    let fields = serde_json::to_value(&**state).unwrap();
+    for field in ["mcpClient", "postId", "accessToken", "locale", "limits"] {
+        assert!(fields.get(field).is_none(), "{field}");
+    }
     let kept = serde_json::to_string(&**state).unwrap() + &format!("{:?}", all.last().unwrap().checkpoint);
-    assert!(!kept.contains("a-token-of-somebody"));
+    assert!(!kept.contains("a-token-of-somebody") && !kept.contains("gsw-CH-1901"));
 }
 
-/// R-SUG-48, R-SUG-29, R-SUG-26: a model that keeps asking is asked five times, the last time without tools.
+/// R-SUG-48, R-SUG-29, R-SUG-26: a model that always calls tools is called five times, the last time without tools.
 #[tokio::test]
 async fn a_model_that_keeps_asking_is_made_to_answer() {
     let fake = Fake::default().says("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
-    let model = Scripted::default().when(|_| true, search(&[("search_docs", "again")]));
+    let model = ScriptedModel::default().when(|_| true, search(&[("search_docs", "again")]));
     let graph = saved();
     let done = asked(&graph, fake.with(model.clone()).await).thread("t").await.unwrap();
     let requests = model.requests();
@@ -174,52 +188,62 @@ async fn a_model_that_keeps_asking_is_made_to_answer() {
     let all = history(&graph, "t").await;
     let state = &all.last().unwrap().state;
     assert_eq!((state.llm_call_count, state.messages.len()), (5, 2 + 4 * 2 + 1));
-    ensure_answered(&state.messages).unwrap();
+    ensure_tool_results(&state.messages).unwrap();
 }
 
-/// R-SUG-27, R-SUG-34: with one round the model answers without tools, with two there is one round of tools; a number out
-/// of range is refused, and the longest run fits its limit of supersteps.
+/// R-SUG-27, R-SUG-34: one round has no tool calls, two rounds have one round of tool calls; a number out of range
+/// is rejected, and the longest run stays within its superstep limit.
 #[tokio::test]
 async fn rounds_are_bounded() {
     for (rounds, searched) in [(1, 0), (2, 1), (3, 2), (20, 19)] {
         let fake = Fake::default();
-        let model = Scripted::default().when(|_| true, search(&[("search_docs", "again")]));
-        let done = asked(&graph(rounds).unwrap(), fake.with(model.clone()).await).await.unwrap();
+        let model = ScriptedModel::default().when(|_| true, search(&[("search_docs", "again")]));
+        let done = asked(&create_suggestions_graph(rounds).unwrap(), fake.with(model.clone()).await).await.unwrap();
         assert_eq!((model.requests().len(), fake.asked().len()), (rounds as usize, searched));
         assert!(done.supersteps <= u64::from(2 * rounds + 2) && done.state.response.is_some());
     }
     for rounds in [0, 21] {
-        assert_eq!(graph(rounds).err().unwrap().code(), Code::ConfigInvalid);
+        assert_eq!(create_suggestions_graph(rounds).err().unwrap().code(), ErrorCode::ConfigInvalid);
     }
 }
 
-/// R-SUG-51: without a client the run fails before the model is asked.
+/// R-SUG-51: a run without an MCP client fails before the first model call.
 #[tokio::test]
 async fn without_a_client_the_model_is_not_asked() {
-    let model = Scripted::new(["{}"]);
-    let error = asked(&graph(5).unwrap(), Context::new(POST).model(model.clone())).await.unwrap_err();
-    assert_eq!((error.code(), model.requests().len()), (Code::MissingContext, 0));
+    let model = ScriptedModel::new(["{}"]);
+    let error = asked(&create_suggestions_graph(5).unwrap(), SuggestionsContext::new(POST).model(model.clone()))
+        .await
+        .unwrap_err();
+    assert_eq!((error.code(), model.requests().len()), (ErrorCode::MissingContext, 0));
     assert!(error.message().contains("mcpClient"), "{error}");
 }
 
-/// R-SUG-50: a post without text is refused, also when the graph is run by hand.
+/// R-SUG-50: a post without text is rejected, also if the graph is called directly.
 #[tokio::test]
 async fn a_post_without_text_is_refused() {
-    assert_eq!(Suggestions::open(" \n", &["aks".to_owned()], None).unwrap_err().code(), Code::InputInvalid);
-    let model = Scripted::new(["{}"]);
+    assert_eq!(
+        AgentState::initial_state(" \n", &["aks".to_owned()], None).unwrap_err().code(),
+        ErrorCode::InputInvalid
+    );
+    let model = ScriptedModel::new(["{}"]);
     let context = Fake::default().with(model.clone()).await;
     for input in [" ", ""] {
-        let error = graph(5).unwrap().run(input).context(context.clone()).await.unwrap_err();
-        assert_eq!((error.code(), model.requests().len()), (Code::InputInvalid, 0));
+        let error = create_suggestions_graph(5).unwrap().invoke(input).context(context.clone()).await.unwrap_err();
+        assert_eq!((error.code(), model.requests().len()), (ErrorCode::InputInvalid, 0));
     }
 }
 
-/// R-SUG-8: the model is told to expand the query, and that what tools return is data.
+/// R-SUG-8: the prompt asks the model to expand the query, and says that tool results are data.
 #[tokio::test]
 async fn the_prompt_asks_for_two_or_three_queries() {
-    let model = Scripted::new(["{}"]);
-    let input = Suggestions::open(QUESTION, &["aks".to_owned()], Some("de")).unwrap();
-    graph(5).unwrap().run(input).context(Fake::default().with(model.clone()).await).await.unwrap();
+    let model = ScriptedModel::new(["{}"]);
+    let input = AgentState::initial_state(QUESTION, &["aks".to_owned()], Some("de")).unwrap();
+    create_suggestions_graph(5)
+        .unwrap()
+        .invoke(input)
+        .context(Fake::default().with(model.clone()).await)
+        .await
+        .unwrap();
     let request = &model.requests()[0];
     let system = request.messages[0].text().into_owned();
     for words in ["two or three", "synonyms", "broader", "search_m365", "JSON", "data", "`de`"] {
@@ -232,17 +256,17 @@ async fn the_prompt_asks_for_two_or_three_queries() {
 #[tokio::test]
 async fn no_post_is_changed() {
     let (_folder, sources, _clock) = sample_sources().await;
-    let all = Listing { limit: 200, ..Listing::default() };
+    let all = PostFilter { limit: 200, ..PostFilter::default() };
     let before = sources.posts().list(all.clone()).await.unwrap();
-    asked(&graph(5).unwrap(), on(&sources, script()).await).await.unwrap();
+    asked(&create_suggestions_graph(5).unwrap(), on(&sources, script()).await).await.unwrap();
     assert_eq!(sources.posts().list(all).await.unwrap(), before);
     assert!(before.posts.len() > 20);
 }
 
-/// R-SUG-24, R-SUG-25, R-SUG-26: three nodes, and edges as drawn.
+/// R-SUG-24, R-SUG-25, R-SUG-26: the graph has three nodes and the documented edges.
 #[test]
 fn the_graph_is_drawn() {
-    let drawing = graph(MAX_TOOL_ROUNDS).unwrap().drawing();
+    let drawing = create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap().diagram();
     let nodes: Vec<&str> = drawing.nodes.iter().map(|node| node.id.as_str()).collect();
     assert_eq!(nodes, ["__start__", "llmCall", "toolExec", "formatResponse", "__end__"]);
     let mut edges: Vec<(&str, &str, bool)> =

@@ -1,4 +1,4 @@
-//! Posts and suggestions over HTTP.
+//! HTTP API of posts and suggestions.
 
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -9,16 +9,16 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, Scripted};
+use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelInfo, ModelKind, ScriptedModel};
 use superstep::settings::Secret;
-use superstep_server::{Config, Limit, Models, Order, Stores, What};
+use superstep_server::{ModelRegistry, RateLimit, RunInput, RunRequest, ServerConfig, Storage};
 use superstep_suggestions::Settings;
-use superstep_suggestions::sources::M365;
+use superstep_suggestions::sources::M365Settings;
 use superstep_suggestions::types::{CombinedSuggestionsResponse, PostSummary};
 
-use crate::served::{Platform, events, paced, platform, refusing_graph, started};
+use crate::fixtures::{POST, QUESTION, microsoft_graph, search};
 use crate::sources::Folder;
-use crate::stage::{POST, QUESTION, microsoft_graph, search};
+use crate::test_server::{Platform, events, paced, platform, refusing_graph, started};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -30,7 +30,7 @@ fn pointers(problem: &Value) -> Vec<&str> {
     problem["errors"].as_array().unwrap().iter().map(|part| part["pointer"].as_str().unwrap()).collect()
 }
 
-/// R-SUG-39: posts are listed page by page, each once and none left out, by tag and by kind.
+/// R-SUG-39: pages list every post exactly once, filtered by tag and mode.
 #[tokio::test]
 async fn posts_are_listed_page_by_page() {
     let (_folder, platform) = platform().await;
@@ -57,7 +57,7 @@ async fn posts_are_listed_page_by_page() {
     assert_eq!((status, pointers(&problem)), (422, vec!["/after"]));
 }
 
-/// R-SUG-39, R-SUG-40: a post is written, read and counted.
+/// R-SUG-39, R-SUG-40: a post is created, read, and its engagement counted.
 #[tokio::test]
 async fn a_post_is_written_and_counted() {
     let (_folder, platform) = platform().await;
@@ -81,7 +81,7 @@ async fn a_post_is_written_and_counted() {
     assert_eq!(ids(&platform.json("/api/posts?limit=1").await["posts"]), [post.id]);
 }
 
-/// R-SUG-40, R-SUG-50: a post that breaks rules is refused with every place, and not written.
+/// R-SUG-40, R-SUG-50: an invalid post is rejected with the pointer of every violation, and not created.
 #[tokio::test]
 async fn a_post_that_breaks_rules_is_refused_with_every_place() {
     let (_folder, platform) = platform().await;
@@ -103,12 +103,12 @@ async fn a_post_that_breaks_rules_is_refused_with_every_place() {
     assert_eq!(platform.json("/api/posts?limit=1").await, before);
 }
 
-/// R-SRV-16: an address writes so many posts and no more; what is refused for its rules does not count.
+/// R-SRV-16: the number of posts per client address is limited; rejected posts do not count.
 #[tokio::test]
 async fn an_address_writes_so_many_posts() {
     let folder = Folder::new();
-    let limit = Limit { most: 2, within: HOUR, at_once: 1 };
-    let platform = started(&folder, |settings| settings.limit = limit, Models::default()).await;
+    let limit = RateLimit { max_requests: 2, window: HOUR, max_concurrent: 1 };
+    let platform = started(&folder, |settings| settings.limit = limit, ModelRegistry::default()).await;
     let mut statuses = Vec::new();
     for text in ["One", "", "Two", "Three"] {
         statuses.push(platform.post("/api/posts", &json!({ "text": text })).await.0);
@@ -116,12 +116,12 @@ async fn an_address_writes_so_many_posts() {
     assert_eq!(statuses, [201, 422, 201, 429]);
 }
 
-/// R-SRV-16: searches and engagements of an address are counted too, each by themselves; what is refused does not count.
+/// R-SRV-16: searches and engagements have separate limits per client address; rejected requests do not count.
 #[tokio::test]
 async fn an_address_searches_and_engages_so_often() {
     let folder = Folder::new();
-    let limit = Limit { most: 2, within: HOUR, at_once: 1 };
-    let platform = started(&folder, |settings| settings.limit = limit, Models::default()).await;
+    let limit = RateLimit { max_requests: 2, window: HOUR, max_concurrent: 1 };
+    let platform = started(&folder, |settings| settings.limit = limit, ModelRegistry::default()).await;
     let mut searched = Vec::new();
     for query in ["rollback", "%20", "kafka", "tea"] {
         let response = platform.get(&format!("/api/search?q={query}")).await;
@@ -140,7 +140,7 @@ async fn an_address_searches_and_engages_so_often() {
     assert_eq!(platform.get(&format!("/api/posts/{POST}/suggestions")).await.status(), 200);
 }
 
-/// R-SUG-49: an unknown post and one that has expired are not there.
+/// R-SUG-49: an unknown post and an expired post are not found.
 #[tokio::test]
 async fn unknown_and_expired_posts_are_not_there() {
     let (_folder, platform) = platform().await;
@@ -158,7 +158,7 @@ async fn unknown_and_expired_posts_are_not_there() {
     }
 }
 
-/// R-SUG-39, R-SUG-41, R-SUG-42: suggestions say what was searched for, by whom, and their links lead to documents.
+/// R-SUG-39, R-SUG-41, R-SUG-42: suggestions contain queries and model, and their links lead to documents.
 #[tokio::test]
 async fn suggestions_lead_to_documents() {
     let (_folder, platform) = platform().await;
@@ -194,7 +194,7 @@ async fn suggestions_lead_to_documents() {
     assert!(followed >= 3, "{response:?}");
 }
 
-/// R-SUG-39, R-SUG-42: with `stream=1` the same comes as events of version 2, with the suggestions at the end.
+/// R-SUG-39, R-SUG-42: `stream=1` returns events of version 2, then the same suggestions.
 #[tokio::test]
 async fn suggestions_are_streamed() {
     let (_folder, platform) = platform().await;
@@ -218,7 +218,7 @@ async fn suggestions_are_streamed() {
     assert_eq!(told.last().unwrap().1, plain);
 }
 
-/// R-SUG-47, R-SUG-34: nobody decides, and there are suggestions all the same, streamed or not.
+/// R-SUG-47, R-SUG-34: without a model there are suggestions, streamed or not.
 #[tokio::test]
 async fn without_a_model_there_are_suggestions() {
     let (_folder, platform) = platform().await;
@@ -229,28 +229,28 @@ async fn without_a_model_there_are_suggestions() {
     assert_eq!(events(&streamed.text().await.unwrap()), [("suggestions".to_owned(), found)]);
 }
 
-/// R-SUG-54: a model that answers nonsense, nothing, or wrong types gives suggestions and never a 500.
+/// R-SUG-54: a model that answers nonsense, nothing or wrong types leads to suggestions, never to a 500.
 #[tokio::test]
 async fn nonsense_of_a_model_is_no_failure() {
     for nonsense in
         ["I feel like a teapot.", "", "{\"docs\": 5, \"posts\": [\"x\"], \"actionHint\": []}", "[[[", "null"]
     {
         let folder = Folder::new();
-        let model = Scripted::new([search(&[("search_docs", "rollback")])]).then(nonsense);
-        let platform = started(&folder, |_| {}, Models::default().with("odd", model)).await;
+        let model = ScriptedModel::new([search(&[("search_docs", "rollback")])]).then(nonsense);
+        let platform = started(&folder, |_| {}, ModelRegistry::default().with("odd", model)).await;
         let found = platform.json(&format!("/api/posts/{POST}/suggestions?model=odd")).await;
         let response: CombinedSuggestionsResponse = serde_json::from_value(found).unwrap();
         assert!(!response.docs.is_empty(), "{nonsense}: {response:?}");
     }
 }
 
-/// R-SUG-46, R-SUG-17: Microsoft 365, asked with the token of who asks, refuses: 200 with the reason, and the other sources.
+/// R-SUG-46, R-SUG-17: Microsoft 365 rejects the user's token: status 200 with the reason and the other sources.
 #[tokio::test]
 async fn a_source_that_refuses_is_named_with_its_reason() {
     let folder = Folder::new();
     let (base_url, heard) = refusing_graph().await;
-    let change = |settings: &mut Settings| settings.m365 = Some(M365::Graph { base_url });
-    let platform = started(&folder, change, Models::default()).await;
+    let change = |settings: &mut Settings| settings.m365 = Some(M365Settings::Graph { base_url });
+    let platform = started(&folder, change, ModelRegistry::default()).await;
     let ask = |path: String| platform.client.get(platform.url(&path)).header("x-graph-token", "secret-token").send();
     for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
         let response = ask(path).await.unwrap();
@@ -268,15 +268,17 @@ async fn a_source_that_refuses_is_named_with_its_reason() {
     assert!(!heard.is_empty() && heard.iter().all(|token| token == "Bearer secret-token"), "{heard:?}");
 }
 
-/// R-SUG-17, R-SUG-5: who brings no token is asked for with that of the server, who brings one with their own; nobody sees it.
+/// R-SUG-17, R-SUG-5: a request without a token uses the token of the server, any other its own; no response
+/// contains one.
 #[tokio::test]
 async fn the_token_of_the_server_stands_in() {
     let folder = Folder::new();
     let (base_url, heard) = refusing_graph().await;
     let change = |settings: &mut Settings| {
-        (settings.m365, settings.token) = (Some(M365::Graph { base_url }), Some(Secret::new("token-of-the-server")));
+        (settings.m365, settings.token) =
+            (Some(M365Settings::Graph { base_url }), Some(Secret::new("token-of-the-server")));
     };
-    let platform = started(&folder, change, Models::default()).await;
+    let platform = started(&folder, change, ModelRegistry::default()).await;
     for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
         for (brought, expected) in [(None, "token-of-the-server"), (Some("own-token"), "own-token")] {
             let asked = platform.client.get(platform.url(&path));
@@ -290,7 +292,7 @@ async fn the_token_of_the_server_stands_in() {
     }
 }
 
-/// R-SUG-17, R-SUG-46: where one part of Microsoft 365 fails and the other finds something, a search shows both.
+/// R-SUG-17, R-SUG-46: if one part of Microsoft 365 fails and the other has results, a search returns both.
 #[tokio::test]
 async fn a_search_tells_which_part_of_a_source_failed() {
     let folder = Folder::new();
@@ -299,16 +301,16 @@ async fn a_search_tells_which_part_of_a_source_failed() {
     let files = (StatusCode::OK, json!({ "value": [{ "hitsContainers": [{ "hits": [file] }] }] }));
     let base_url = microsoft_graph(files, (StatusCode::TOO_MANY_REQUESTS, json!({}))).await;
     let change = |settings: &mut Settings| {
-        (settings.m365, settings.token) = (Some(M365::Graph { base_url }), Some(Secret::new("token")));
+        (settings.m365, settings.token) = (Some(M365Settings::Graph { base_url }), Some(Secret::new("token")));
     };
-    let platform = started(&folder, change, Models::default()).await;
+    let platform = started(&folder, change, ModelRegistry::default()).await;
     let found = platform.json("/api/search?q=rollback").await;
     assert_eq!((found["m365"].as_array().unwrap().len(), &found["unavailableSources"]), (1, &json!([])));
     let [warning] = found["warnings"].as_array().unwrap().as_slice() else { panic!("{found}") };
     assert!(warning.as_str().unwrap().contains("mail: ") && warning.as_str().unwrap().contains("429"), "{warning}");
 }
 
-/// R-SUG-39: everything is searched for words at once; nothing to search for is refused.
+/// R-SUG-39: one request searches all sources; an empty query is rejected.
 #[tokio::test]
 async fn everything_is_searched_at_once() {
     let (_folder, platform) = platform().await;
@@ -323,13 +325,13 @@ async fn everything_is_searched_at_once() {
     assert_eq!(platform.get("/api/search").await.status(), 422);
 }
 
-/// R-SUG-41: what can be chosen and what can be searched, with the reason why not.
+/// R-SUG-41: the settings list models and sources, each with the reason if it is not available.
 #[tokio::test]
 async fn settings_name_models_and_sources() {
     let folder = Folder::new();
     folder.write("docs/a.md", "# Tea\nTea is brewed at four.");
     let path = folder.path().to_owned();
-    let models = Models::default().with("odd", Scripted::new(["{}"]));
+    let models = ModelRegistry::default().with("odd", ScriptedModel::new(["{}"]));
     let platform = started(&folder, |settings| settings.folder = Some(path), models).await;
     let settings = platform.json("/api/suggestions/settings").await;
     let names: Vec<&str> =
@@ -343,7 +345,7 @@ async fn settings_name_models_and_sources() {
     assert_eq!(status, 404);
 }
 
-/// R-SUG-39: a model that nobody knows is refused, and so is a way to stream that there is not.
+/// R-SUG-39: an unknown model, an invalid `stream` value and an unknown parameter are rejected.
 #[tokio::test]
 async fn what_cannot_be_asked_for_is_refused() {
     let (_folder, platform) = platform().await;
@@ -359,7 +361,7 @@ async fn what_cannot_be_asked_for_is_refused() {
     assert_eq!(platform.get("/api/posts?limit=").await.status(), 200, "a field that is left empty");
 }
 
-/// Never answers; counts those that wait for it.
+/// A model that never responds and counts its pending calls.
 #[derive(Clone, Default)]
 struct Silent(Arc<AtomicUsize>);
 
@@ -376,7 +378,7 @@ impl Model for Silent {
         ModelInfo::new("test", "silent", ModelKind::Remote)
     }
 
-    async fn answer(&self, _request: &Request, _out: &mut Pieces<'_>) -> superstep::Result<Answer> {
+    async fn generate(&self, _request: &ChatRequest, _out: &mut ChunkSender<'_>) -> superstep::Result<ChatResponse> {
         self.0.fetch_add(1, Ordering::SeqCst);
         let _waiting = Waiting(self.0.clone());
         pending().await
@@ -393,15 +395,15 @@ impl Silent {
 
 async fn silent(folder: &Folder) -> (Silent, Platform) {
     let model = Silent::default();
-    let mut config = Config::new(Stores::memory());
-    config.pace.heartbeat = Duration::from_millis(10);
-    let limit = Limit { most: 1000, within: HOUR, at_once: 1 };
-    let models = Models::default().with("silent", model.clone());
+    let mut config = ServerConfig::new(Storage::memory());
+    config.sse.heartbeat_interval = Duration::from_millis(10);
+    let limit = RateLimit { max_requests: 1000, window: HOUR, max_concurrent: 1 };
+    let models = ModelRegistry::default().with("silent", model.clone());
     let platform = paced(folder, |settings| settings.limit = limit, models, config).await;
     (model, platform)
 }
 
-/// R-SUG-39, R-SRV-16: a search whose listener goes away stops, streamed or not; an address has so many at once.
+/// R-SUG-39, R-SRV-16: a search stops if its client disconnects, streamed or not; concurrent searches are limited.
 #[tokio::test]
 async fn leaving_stops_a_search_and_gives_its_place_back() {
     let folder = Folder::new();
@@ -414,14 +416,14 @@ async fn leaving_stops_a_search_and_gives_its_place_back() {
         assert_eq!((status, problem["retryable"].as_bool()), (429, Some(true)));
         listener.abort();
         model.until(0).await;
-        // The place is free once the run is gone, which may be a moment after its model.
+        // The permit is released when the run is dropped, which may be shortly after its model call.
         while platform.get(&format!("/api/posts/{POST}/suggestions")).await.status() == 429 {
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// R-SRV-6: while nothing happens there are comments.
+/// R-SRV-6: while there are no events, the stream sends comments.
 #[tokio::test]
 async fn silence_is_filled_with_comments() {
     let folder = Folder::new();
@@ -434,19 +436,19 @@ async fn silence_is_filled_with_comments() {
     assert!(text.starts_with("event: on_chain_start\n"), "{text}");
 }
 
-/// R-SUG-6, R-SUG-39: posts are there after a restart, and those of the sample that have expired are fresh again. Those of
-/// others are not shown then, and kept.
+/// R-SUG-6, R-SUG-39: posts survive a restart; expired sample posts are replaced. Expired posts of users are not
+/// returned, but not deleted either.
 #[tokio::test]
 async fn posts_outlive_the_server() {
     let (folder, first) = platform().await;
     let (_, mine) = first.post("/api/posts", &json!({ "text": "Who has a key?", "ttl": "7d" })).await;
     first.server.shutdown().await;
-    let second = started(&folder, |_| {}, Models::default()).await;
+    let second = started(&folder, |_| {}, ModelRegistry::default()).await;
     second.clock.advance(HOUR);
     let path = format!("/api/posts/{}", mine["id"].as_str().unwrap());
     assert_eq!(second.json(&path).await, mine);
     second.server.shutdown().await;
-    let third = started(&folder, |_| {}, Models::default()).await;
+    let third = started(&folder, |_| {}, ModelRegistry::default()).await;
     third.clock.advance(HOUR * 24 * 30);
     assert_eq!(third.json(&format!("/api/posts/{POST}")).await["text"], QUESTION);
     assert_eq!(third.get(&path).await.status(), 404);
@@ -457,15 +459,15 @@ async fn posts_outlive_the_server() {
     assert_eq!(kept, "Who has a key?");
 }
 
-/// R-SUG-36, R-SUG-5: the graph is served by name for runs with a store; the options name the post.
+/// R-SUG-36, R-SUG-5: the graph is registered by name for runs with a checkpointer; the run options name the post.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_graph_can_be_run_by_an_order() {
     let (_folder, platform) = platform().await;
-    let desk = platform.server.desk();
+    let desk = platform.server.run_service();
     let input = json!({ "messages": [{ "role": "user", "content": QUESTION }] });
-    let order = Order::new("suggestions", "t1", What::Start(input)).options(json!({ "postId": POST }));
+    let order = RunRequest::new("suggestions", "t1", RunInput::Input(input)).context(json!({ "postId": POST }));
     desk.start(order).await.unwrap();
-    let mut feed = desk.watch(&"t1".into(), None).await.unwrap();
+    let mut feed = desk.subscribe(&"t1".into(), None).await.unwrap();
     let mut output = Value::Null;
     while let Some(told) = feed.next().await {
         if told.kind() == "on_chain_end" {
@@ -476,7 +478,7 @@ async fn the_graph_can_be_run_by_an_order() {
     assert!(!ids(&output["response"]["posts"]).contains(&POST.to_owned()));
 }
 
-/// R-SUG-36: a search over HTTP is kept in no store; what it did is told as a trace, each part with the one it belongs to.
+/// R-SUG-36: a search over HTTP persists nothing; its events contain the ids of their parent runs.
 #[tokio::test]
 async fn a_search_is_traced_and_not_kept() {
     let (_folder, platform) = platform().await;
@@ -490,23 +492,24 @@ async fn a_search_is_traced_and_not_kept() {
     assert!(parents.iter().all(|parents| parents.as_array().unwrap().contains(&json!(run))), "{parents:?}");
     let metrics = platform.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("suggestions"), "{metrics}");
-    let kept = platform.server.desk().records(&Default::default()).await.unwrap();
+    let kept = platform.server.run_service().search_threads(&Default::default()).await.unwrap();
     assert!(kept.is_empty(), "{} threads are kept", kept.len());
 }
 
-/// R-SUG-27: what cannot be set is refused before anything is served, and nothing is made before somebody asks.
+/// R-SUG-27: invalid settings are rejected before the server starts, and no file is created before the first
+/// request.
 #[tokio::test]
 async fn settings_are_checked_first_and_nothing_is_made() {
     let folder = Folder::new();
     let home = folder.path().join("home");
     for settings in [
-        Settings { max_tool_rounds: 21, home: home.clone(), ..Settings::default() },
-        Settings { folder: Some(folder.path().join("none")), home: home.clone(), ..Settings::default() },
+        Settings { max_tool_rounds: 21, data_dir: home.clone(), ..Settings::default() },
+        Settings { folder: Some(folder.path().join("none")), data_dir: home.clone(), ..Settings::default() },
     ] {
-        let refused = superstep_suggestions::app(settings, Models::default()).err().unwrap();
-        assert_eq!(refused.code(), superstep::Code::ConfigInvalid);
+        let refused = superstep_suggestions::app(settings, ModelRegistry::default()).err().unwrap();
+        assert_eq!(refused.code(), superstep::ErrorCode::ConfigInvalid);
     }
-    let platform = started(&folder, |_| {}, Models::default()).await;
+    let platform = started(&folder, |_| {}, ModelRegistry::default()).await;
     assert!(!home.exists());
     platform.json("/api/suggestions/settings").await;
     assert!(home.join("sample/docs").is_dir() && home.join("posts.db").is_file());

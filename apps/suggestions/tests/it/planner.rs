@@ -5,19 +5,19 @@ use std::sync::mpsc;
 use std::task::Poll;
 
 use serde_json::Value;
-use superstep::model::{ModelExt, ModelKind};
+use superstep::models::{ModelExt, ModelKind};
 use superstep_suggestions::planner::{LABEL, planner};
-use superstep_suggestions::sources::{Settings, Sources};
-use superstep_suggestions::{MAX_TOOL_ROUNDS, graph, suggest};
+use superstep_suggestions::sources::{SourceSettings, Sources};
+use superstep_suggestions::{MAX_TOOL_ROUNDS, create_suggestions_graph, suggest};
 
+use crate::fixtures::{HINT, POST, QUESTION, SEARCHES, asked, on, watch};
 use crate::sources::sample;
-use crate::stage::{HINT, POST, QUESTION, SEARCHES, asked, on, watch};
 
-/// R-SUG-42, R-SUG-35: all searches in one message with two or three queries, then the hint, then the answer.
+/// R-SUG-42, R-SUG-35: one message with all searches for two or three queries, then the hint, then the answer.
 #[tokio::test]
 async fn the_planner_goes_the_way_of_a_model() {
     let (_folder, sources, _clock) = sample().await;
-    let graph = graph(MAX_TOOL_ROUNDS).unwrap();
+    let graph = create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap();
     let (told, done) = watch(asked(&graph, on(&sources, planner(sources.clone())).await)).await;
     let done = done.unwrap();
     assert_eq!(done.supersteps, 6);
@@ -53,51 +53,54 @@ async fn the_planner_goes_the_way_of_a_model() {
     assert!(!told.iter().any(|event| event["name"] == "on_warning"));
 }
 
-/// R-SUG-42: it says of itself that it is no language model.
+/// R-SUG-42: the planner is labelled as not being a language model.
 #[tokio::test]
 async fn the_planner_is_labelled() {
     let (_folder, sources, _clock) = sample().await;
     let context = on(&sources, planner(sources.clone())).await;
-    let suggested = suggest(&graph(5).unwrap(), &context, QUESTION, &["aks".to_owned()]).await.unwrap();
+    let suggested =
+        suggest(&create_suggestions_graph(5).unwrap(), &context, QUESTION, &["aks".to_owned()]).await.unwrap();
     assert_eq!(
         (suggested.model.kind, suggested.model.to_string()),
         (ModelKind::Rules, "local/rules (rules)".to_owned())
     );
     assert_eq!((suggested.label.as_str(), LABEL), (LABEL, "keyword planner, no language model"));
     assert!(suggested.queries.len() >= 8 && suggested.queries.iter().any(|query| query.found > 0));
-    assert!(suggested.warnings.is_empty() && suggested.reasons.is_empty());
+    assert!(suggested.warnings.is_empty() && suggested.unavailable_reasons.is_empty());
 }
 
-/// R-SUG-42, R-SUG-27: with fewer rounds it answers with what it has.
+/// R-SUG-42, R-SUG-27: with fewer rounds the planner answers from the results it has.
 #[tokio::test]
 async fn the_planner_answers_when_no_tools_are_left() {
     let (_folder, sources, _clock) = sample().await;
     for (rounds, has_docs, has_hint) in [(1, false, false), (2, true, false), (3, true, true)] {
-        let done = asked(&graph(rounds).unwrap(), on(&sources, planner(sources.clone())).await).await.unwrap();
+        let done = asked(&create_suggestions_graph(rounds).unwrap(), on(&sources, planner(sources.clone())).await)
+            .await
+            .unwrap();
         let response = done.state.response.clone().unwrap();
         assert_eq!((!response.docs.is_empty(), response.action_hint.is_some()), (has_docs, has_hint), "{rounds}");
     }
 }
 
-/// R-SUG-42, R-SUG-38: where nothing is set up and nothing is found there is an answer too, and no hint is asked for.
+/// R-SUG-42, R-SUG-38: without sources and results there is an answer too, and no hint is requested.
 #[tokio::test]
 async fn the_planner_answers_with_nothing() {
-    let sources = Sources::open(&Settings::default()).unwrap();
+    let sources = Sources::open(&SourceSettings::default()).unwrap();
     let context = on(&sources, planner(sources.clone())).await;
-    let suggested = suggest(&graph(5).unwrap(), &context, "???", &[]).await.unwrap();
+    let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, "???", &[]).await.unwrap();
     assert_eq!(suggested.response.unavailable_sources, ["m365", "docs", "issues"]);
     assert_eq!((suggested.response.posts.len(), suggested.response.action_hint), (0, None));
-    assert_eq!(suggested.reasons["docs"], "no folder of documents is set");
+    assert_eq!(suggested.unavailable_reasons["docs"], "no folder of documents is set");
 }
 
-/// R-SUG-42: it looks into the index on a thread that may wait, never on one that others need to go on.
+/// R-SUG-42: the planner reads the index on the blocking thread pool, never on a runtime thread.
 #[test]
 fn the_planner_never_holds_a_thread_up() {
     let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
-        let planner = planner(Sources::open(&Settings::default()).unwrap());
+        let planner = planner(Sources::open(&SourceSettings::default()).unwrap());
         let (go_on, held) = mpsc::channel::<()>();
-        // The one thread for what waits is taken: whoever uses it is not done before it is free.
+        // Occupies the only blocking thread: a task that needs it stays pending until it is released.
         let taken = tokio::task::spawn_blocking(move || held.recv());
         let mut answer = std::pin::pin!(planner.complete(QUESTION));
         let is_pending = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_pending())).await;

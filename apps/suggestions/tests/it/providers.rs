@@ -1,4 +1,4 @@
-//! The same graph with every kind of provider: servers on this machine that speak as each of them does.
+//! The same graph with every model provider, each simulated by a local server that implements its API.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,19 +7,19 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use superstep::settings::{Settings, Sources};
-use superstep_server::Models;
+use superstep::settings::{Settings, SettingsSources};
+use superstep_server::ModelRegistry;
 
-use crate::served::{events, started};
+use crate::fixtures::{HINT, POST, QUESTION, SEARCHES};
 use crate::sources::Folder;
-use crate::stage::{HINT, POST, QUESTION, SEARCHES};
+use crate::test_server::{events, started};
 
 const KEY: &str = "sk-very-secret-0123456789";
-/// What the provider writes when it is asked for a hint; it names a document of the sample.
+/// Answer of the provider to the hint request. It names a document of the sample.
 const WRITTEN: &str = "Read “Roll back a deployment” and undo the release.";
 const DOCUMENT: &str = "docs/platform/rollback-a-deployment.md";
 
-/// How a provider speaks.
+/// API of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     OpenAi,
@@ -30,13 +30,13 @@ enum Dialect {
 
 const ALL: [Dialect; 4] = [Dialect::OpenAi, Dialect::Azure, Dialect::Anthropic, Dialect::Google];
 
-/// What the provider says: a text, or calls of tools that can be run at once.
+/// Response of the provider: a text, or parallel tool calls.
 enum Say {
     Text(String),
     Calls(Vec<(String, &'static str, Value)>),
 }
 
-/// One request as it came in.
+/// One received request.
 struct Asked {
     place: String,
     key: String,
@@ -59,7 +59,7 @@ impl Provider {
         (provider, url)
     }
 
-    /// What was asked since the last look.
+    /// Removes and returns the requests received since the last call.
     fn take(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
@@ -79,7 +79,8 @@ async fn answer(State(provider): State<Provider>, uri: Uri, headers: HeaderMap, 
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
-/// Four searches at once, then the hint, then the answer; and the hint itself, which the tool asks for without tools.
+/// Returns the scripted response: four parallel searches, then the hint call, then the answer; for a request without
+/// tools, the hint text.
 fn say(dialect: Dialect, body: &Value) -> Say {
     if !dialect.has_tools(body) {
         return Say::Text(WRITTEN.to_owned());
@@ -119,7 +120,7 @@ impl Dialect {
         }
     }
 
-    /// Where it is asked.
+    /// Returns the path of the API.
     const fn place(self) -> &'static str {
         match self {
             Self::OpenAi => "/v1/chat/completions",
@@ -142,7 +143,7 @@ impl Dialect {
         body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
     }
 
-    /// The results of tools in a request, each with the call it answers.
+    /// Returns the tool results in a request, each with the id of its call.
     fn results(self, body: &Value) -> Vec<(String, String)> {
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -164,7 +165,7 @@ impl Dialect {
         }
     }
 
-    /// How a call is known again in its result: Google has no ids.
+    /// Returns the identifier of a call in its result: Google uses the tool name, because it has no call ids.
     fn known_as(self, id: &str, tool: &str) -> String {
         if self == Self::Google { tool.to_owned() } else { id.to_owned() }
     }
@@ -277,8 +278,8 @@ fn anthropic_stream(say: &Say) -> String {
     told.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
 }
 
-/// A model of the settings, for each provider under its name.
-async fn configured() -> (Vec<Provider>, Models) {
+/// Starts a server per provider and configures a model for each.
+async fn configured() -> (Vec<Provider>, ModelRegistry) {
     let (mut providers, mut file) = (Vec::new(), String::new());
     for dialect in ALL {
         let (provider, url) = Provider::start(dialect).await;
@@ -288,22 +289,22 @@ async fn configured() -> (Vec<Provider>, Models) {
             "[models.my-{name}]\nprovider = '{name}'\nmodel = 'm'\nbase_url = '{url}'\napi_key = 'env:PROVIDER_KEY'\n"
         );
     }
-    let sources = Sources::new().toml("superstep.toml", &file).environment([("PROVIDER_KEY", KEY)]);
-    (providers, Models::from_settings(&Settings::parse(&sources).unwrap()))
+    let sources = SettingsSources::new().toml("superstep.toml", &file).environment([("PROVIDER_KEY", KEY)]);
+    (providers, ModelRegistry::from_settings(&Settings::parse(&sources).unwrap()))
 }
 
-/// What of a response does not depend on who decided.
+/// Returns the parts of a response that do not depend on the model.
 fn common(found: &Value) -> Value {
     let parts = ["m365", "docs", "issues", "posts", "actionHint", "queries", "unavailableSources", "warnings"];
     parts.iter().map(|part| found[part].clone()).collect()
 }
 
-/// The provider was asked in its own words: the key in its header, every call answered, the tools until the end.
+/// Checks the requests of a provider: API key in its header, a result for every call, tools in every round.
 fn check_asked(provider: &Provider, asked: &[Asked]) {
     let dialect = provider.dialect;
     let key = if dialect == Dialect::OpenAi { format!("Bearer {KEY}") } else { KEY.to_owned() };
     assert!(asked.iter().all(|one| one.place.starts_with(dialect.place()) && one.key == key), "{dialect:?}");
-    // Three of the graph, and one of the tool that writes the hint.
+    // Three calls by the graph and one by the hint tool.
     let (graph, hint): (Vec<&Asked>, Vec<&Asked>) = asked.iter().partition(|one| dialect.has_tools(&one.body));
     assert_eq!((graph.len(), hint.len()), (3, 1), "{dialect:?}");
     let results = dialect.results(&graph[2].body);
@@ -314,8 +315,8 @@ fn check_asked(provider: &Provider, asked: &[Asked]) {
     assert!(hint[0].body.to_string().contains("Propose one next action"), "{dialect:?}");
 }
 
-/// R-SUG-44: with OpenAI, Azure OpenAI, Anthropic and Google the same graph goes the same way to the same suggestions; the
-/// searches of one message run at once, and the provider gets every result with the call it answers.
+/// R-SUG-44: with OpenAI, Azure OpenAI, Anthropic and Google the same graph produces the same suggestions; the
+/// searches of one message run concurrently, and the provider receives every result with the id of its call.
 #[tokio::test]
 async fn every_provider_leads_through_the_same_graph() {
     let folder = Folder::new();
@@ -344,7 +345,7 @@ async fn every_provider_leads_through_the_same_graph() {
     assert!(all.iter().all(|found| found == &all[0]), "{all:#?}");
 }
 
-/// Six supersteps, and the four searches of the first message at once.
+/// Checks that a run has six supersteps and that the four searches of the first message overlap.
 fn check_way(told: &[(String, Value)]) {
     let named = |event: &str| -> Vec<&str> {
         let events = told.iter().filter(|(name, _)| name == event);

@@ -1,14 +1,14 @@
-//! The searches, on the sample and on folders made for the purpose.
+//! Searches in the sample and in test folders.
 
 mod docs;
 mod eval;
 mod graph;
 mod issues;
 mod mirror;
+mod post_validation;
 mod posts;
-mod rules;
+mod query_expansion;
 mod types;
-mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use superstep::testing::ManualClock;
 use superstep_suggestions::sample;
-use superstep_suggestions::sources::{Settings, Sources};
+use superstep_suggestions::sources::{SourceSettings, Sources};
 
-/// A folder that is gone when the test is.
+/// Temporary folder, deleted on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -27,7 +27,7 @@ impl Folder {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("superstep-suggestions-{}-{number}", std::process::id()));
-        // The number of a process comes again, and one that died left its folder.
+        // Process ids are reused, and a process that was killed did not delete its folder.
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder)
@@ -50,11 +50,11 @@ impl Drop for Folder {
     }
 }
 
-/// The sample, unpacked, with its posts, at noon of some day.
+/// Unpacks the sample with its posts; the clock is fixed at noon.
 pub(crate) async fn sample() -> (Folder, Sources, ManualClock) {
     let (folder, clock) = (Folder::new(), noon());
     sample::unpack(folder.path()).unwrap();
-    let settings = Settings { clock: Arc::new(clock.clone()), ..Settings::of_folder(folder.path()) };
+    let settings = SourceSettings { clock: Arc::new(clock.clone()), ..SourceSettings::from_folder(folder.path()) };
     let sources = Sources::open(&settings).unwrap();
     sample::load_posts(&sources).await.unwrap();
     (folder, sources, clock)

@@ -1,51 +1,53 @@
-//! The five tools: what they take, what they give, and what becomes of those that fail.
+//! The five tools: arguments, results and failures.
 
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
-use superstep::Code;
-use superstep::core::port::{Invocation, SharedTool};
-use superstep::mcp::{Client, linked};
-use superstep::model::{Reply, Scripted, SharedModel, Trouble};
+use superstep::ErrorCode;
+use superstep::core::port::{SharedTool, ToolInvocation};
+use superstep::mcp::{McpClient, connect_in_process};
+use superstep::models::{ModelErrorKind, ScriptedModel, ScriptedReply, SharedModel};
 use superstep::settings::Secret;
 use superstep::testing::ManualClock;
 use superstep_suggestions::planner::planner;
-use superstep_suggestions::sources::{M365, Settings, Sources};
+use superstep_suggestions::sources::{M365Settings, SourceSettings, Sources};
 use superstep_suggestions::tools::{search_posts_tool, tools};
-use superstep_suggestions::{Context, SourceStatus, Suggestions, draw, graph, mcp, suggest};
+use superstep_suggestions::{
+    AgentState, SourceStatus, SuggestionsContext, create_suggestions_graph, mcp, state_graph, suggest,
+};
 
-use crate::sources::sample;
-use crate::stage::{
+use crate::fixtures::{
     Does, Fake, HINT, POST, QUESTION, SEARCHES, a_post, asked, hit, microsoft_graph, on, search, tool_messages, warned,
     watch,
 };
+use crate::sources::sample;
 
 fn object(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-async fn call(client: &Client, tool: &str, args: Value) -> (String, bool) {
+async fn call(client: &McpClient, tool: &str, args: Value) -> (String, bool) {
     let tools = client.tools().await.unwrap();
     let found = tools.iter().find(|found| found.spec().name == tool).unwrap();
-    let output = found.call(Invocation::new("1", object(args))).await.unwrap();
+    let output = found.call(ToolInvocation::new("1", object(args))).await.unwrap();
     (output.content.unwrap().text().into_owned(), output.is_error)
 }
 
-/// A run whose model asks for these tools and then answers with nothing; the state at its end.
-async fn ran(context: Context, calls: Reply) -> Suggestions {
-    let graph = draw(5).unwrap().checkpointer(superstep::Memory::new()).compile().unwrap();
-    let context = context.model(Scripted::new([calls]).then("{\"docs\": []}"));
+/// Runs the graph with one round of tool calls and an empty answer. Returns the final state.
+async fn ran(context: SuggestionsContext, calls: ScriptedReply) -> AgentState {
+    let graph = state_graph(5).unwrap().checkpointer(superstep::MemoryCheckpointer::new()).compile().unwrap();
+    let context = context.model(ScriptedModel::new([calls]).then("{\"docs\": []}"));
     asked(&graph, context).thread("t").await.unwrap();
-    Suggestions::clone(&graph.threads().state("t").await.unwrap().state)
+    AgentState::clone(&graph.threads().get_state("t").await.unwrap().state)
 }
 
 /// R-SUG-9, R-SUG-10, R-SUG-11, R-SUG-12, R-SUG-13, R-SUG-14: wrappers and server have the same tools with the same
 /// arguments.
 #[tokio::test]
 async fn wrappers_take_what_the_server_takes() {
-    let sources = Sources::open(&Settings::default()).unwrap();
-    let listed = linked(&mcp::server(sources, None)).await.unwrap().tools().await.unwrap();
+    let sources = Sources::open(&SourceSettings::default()).unwrap();
+    let listed = connect_in_process(&mcp::server(sources, None)).await.unwrap().tools().await.unwrap();
     let shown = |tools: &[SharedTool]| -> Vec<(String, Value)> {
         tools.iter().map(|tool| (tool.spec().name.clone(), (*tool.spec().input_schema).clone())).collect()
     };
@@ -72,11 +74,11 @@ async fn wrappers_take_what_the_server_takes() {
     assert_eq!(search_posts_tool().spec().name, "search_posts");
 }
 
-/// R-SUG-10 to R-SUG-13: the searches return JSON lists of what was found in the sample.
+/// R-SUG-10 to R-SUG-13: the searches return JSON lists of results in the sample.
 #[tokio::test]
 async fn searches_return_lists() {
     let (_folder, sources, _clock) = sample().await;
-    let client = linked(&mcp::server(sources, None)).await.unwrap();
+    let client = connect_in_process(&mcp::server(sources, None)).await.unwrap();
     for (tool, kind) in [("search_m365", "m365"), ("search_docs", "doc"), ("search_issues", "issue")] {
         let (text, is_error) = call(&client, tool, json!({ "query": "rollback deployment" })).await;
         let found: Vec<Value> = serde_json::from_str(&text).unwrap();
@@ -88,7 +90,7 @@ async fn searches_return_lists() {
     assert!(text.contains("\"authorName\"") && !text.contains(POST), "{text}");
 }
 
-/// R-SUG-15: the post of the run is left out, and also the one that the model names.
+/// R-SUG-15: the post of the run is excluded, and so is the post named by the model.
 #[tokio::test]
 async fn both_posts_are_left_out() {
     let posts = json!([a_post("other", "a"), a_post(POST, "b"), a_post("third", "c")]);
@@ -97,7 +99,8 @@ async fn both_posts_are_left_out() {
         (json!({ "query": "x" }), vec!["other", "third"]),
         (json!({ "query": "x", "excludePostId": "other" }), vec!["third"]),
     ] {
-        let state = ran(fake.with(Scripted::default()).await, Reply::call("search_posts", args)).await;
+        let state =
+            ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call("search_posts", args)).await;
         let found: Vec<Value> = serde_json::from_str(&tool_messages(&state.messages)[0].2).unwrap();
         assert_eq!(found.iter().map(|post| post["id"].as_str().unwrap()).collect::<Vec<_>>(), left);
     }
@@ -105,15 +108,15 @@ async fn both_posts_are_left_out() {
     assert_eq!(asked, vec![json!({ "query": "x", "excludePostId": POST }); 2]);
 }
 
-/// R-SUG-16: queries are trimmed; a long one is cut at a word with a warning, an empty one is refused.
+/// R-SUG-16: queries are trimmed; a long one is cut at a word boundary with a warning, an empty one is rejected.
 #[tokio::test]
 async fn queries_are_trimmed_and_cut_with_a_warning() {
     let (_folder, sources, _clock) = sample().await;
     let long = "rollback ".repeat(40);
     let model =
-        Scripted::new([search(&[("search_docs", &long), ("search_docs", "  rollback  "), ("search_docs", " ")])])
+        ScriptedModel::new([search(&[("search_docs", &long), ("search_docs", "  rollback  "), ("search_docs", " ")])])
             .then("{\"docs\": []}");
-    let (told, done) = watch(asked(&graph(5).unwrap(), on(&sources, model.clone()).await)).await;
+    let (told, done) = watch(asked(&create_suggestions_graph(5).unwrap(), on(&sources, model.clone()).await)).await;
     done.unwrap();
     let warnings = warned(&told);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
@@ -123,11 +126,12 @@ async fn queries_are_trimmed_and_cut_with_a_warning() {
     assert!(!tools[2].1 && tools[2].2.contains("empty"), "{}", tools[2].2);
 }
 
-/// R-SUG-22: without a model the hint is a sentence for the best result, in the language of the post; without results
-/// there is none.
+/// R-SUG-22: without a model the hint is a template sentence for the best result, in the language of the post;
+/// without results there is none.
 #[tokio::test]
 async fn hints_come_from_templates() {
-    let client = linked(&mcp::server(Sources::open(&Settings::default()).unwrap(), None)).await.unwrap();
+    let client =
+        connect_in_process(&mcp::server(Sources::open(&SourceSettings::default()).unwrap(), None)).await.unwrap();
     let german = "Wie kann ich das Deployment nach einem Fehler zurücksetzen?";
     for (post, kind, begins) in [
         (QUESTION, "doc", "Follow the documentation"),
@@ -153,38 +157,38 @@ async fn hints_come_from_templates() {
     assert_eq!((hint.as_str(), is_error), ("", false));
 }
 
-/// R-SUG-22, R-SUG-38: a hint that is empty is none in the response.
+/// R-SUG-22, R-SUG-38: an empty hint is null in the response.
 #[tokio::test]
 async fn an_empty_hint_is_null() {
     let (_folder, sources, _clock) = sample().await;
     for model in [Some(planner(sources.clone())), None] {
-        let context = model.into_iter().fold(Context::new(POST), Context::model);
-        let context = context.connected(sources.clone(), None).await.unwrap();
-        let suggested = suggest(&graph(5).unwrap(), &context, "zebra xylophone", &[]).await.unwrap();
+        let context = model.into_iter().fold(SuggestionsContext::new(POST), SuggestionsContext::model);
+        let context = context.connect_mcp(sources.clone(), None).await.unwrap();
+        let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, "zebra xylophone", &[]).await.unwrap();
         let response = serde_json::to_value(&suggested.response).unwrap();
         assert_eq!((&response["docs"], &response["actionHint"]), (&json!([]), &Value::Null), "{response}");
     }
 }
 
-/// R-SUG-22: a model writes at most 60 tokens; what is more than a sentence, is in another language, does not name a result,
-/// leads elsewhere or fails, gives way to the template.
+/// R-SUG-22: a model writes at most 60 tokens; the template replaces a hint that has several sentences, is in
+/// another language, does not name a result, contains another URL, or fails.
 #[tokio::test]
 async fn hints_of_a_model_must_name_a_result() {
     let results = json!([{ "title": "Roll back a deployment", "description": "", "sourceType": "doc" }]);
     for (reply, is_kept) in [
-        (Reply::text("Open Roll back a deployment and run helm rollback."), true),
-        (Reply::text("\n\"Open Roll back a deployment now.\"\nIt helps."), true),
-        (Reply::text("Have a look around."), false),
-        (Reply::text("Open Roll back a deployment. Then run helm rollback."), false),
-        (Reply::text("Öffne Roll back a deployment und mach das nach dem Fehler."), false),
-        (Reply::text("See Roll back a deployment at https://evil.example/"), false),
-        (Reply::text(""), false),
-        (Reply::trouble(Trouble::Overloaded, "busy"), false),
+        (ScriptedReply::text("Open Roll back a deployment and run helm rollback."), true),
+        (ScriptedReply::text("\n\"Open Roll back a deployment now.\"\nIt helps."), true),
+        (ScriptedReply::text("Have a look around."), false),
+        (ScriptedReply::text("Open Roll back a deployment. Then run helm rollback."), false),
+        (ScriptedReply::text("Öffne Roll back a deployment und mach das nach dem Fehler."), false),
+        (ScriptedReply::text("See Roll back a deployment at https://evil.example/"), false),
+        (ScriptedReply::text(""), false),
+        (ScriptedReply::error(ModelErrorKind::Overloaded, "busy"), false),
     ] {
-        let model = Scripted::new([reply.clone()]);
+        let model = ScriptedModel::new([reply.clone()]);
         let hints: SharedModel = model.clone().into();
-        let server = mcp::server(Sources::open(&Settings::default()).unwrap(), Some(hints));
-        let client = linked(&server).await.unwrap();
+        let server = mcp::server(Sources::open(&SourceSettings::default()).unwrap(), Some(hints));
+        let client = connect_in_process(&server).await.unwrap();
         let (hint, _) = call(&client, HINT, json!({ "postText": QUESTION, "searchResults": results })).await;
         assert_eq!(hint.starts_with("Open"), is_kept, "{hint}");
         assert!(hint.contains("Roll back a deployment"), "{hint}");
@@ -192,12 +196,13 @@ async fn hints_of_a_model_must_name_a_result() {
     }
 }
 
-/// R-SUG-30, R-SUG-18: a source that is not set up says so to the model, is an error in the status, and is unavailable.
+/// R-SUG-30, R-SUG-18: a source that is not configured returns an error to the model, has status `error` and is
+/// listed as unavailable.
 #[tokio::test]
 async fn a_source_that_is_not_set_up_is_unavailable() {
-    let sources = Sources::open(&Settings::default()).unwrap();
+    let sources = Sources::open(&SourceSettings::default()).unwrap();
     let state =
-        ran(on(&sources, Scripted::default()).await, search(&[("search_docs", "x"), ("search_posts", "x")])).await;
+        ran(on(&sources, ScriptedModel::default()).await, search(&[("search_docs", "x"), ("search_posts", "x")])).await;
     let tools = tool_messages(&state.messages);
     assert!(!tools[0].1 && tools[0].2.contains("no folder of documents is set"), "{tools:?}");
     assert_eq!(tools[1], ("search_posts".to_owned(), true, "[]".to_owned()));
@@ -205,7 +210,7 @@ async fn a_source_that_is_not_set_up_is_unavailable() {
     assert_eq!(state.response.unwrap().unavailable_sources, ["docs"]);
 }
 
-/// R-SUG-4: one search that found something makes a source available; an empty one does not hide a failed one.
+/// R-SUG-4: one search with results makes a source available; an empty one does not hide a failed one.
 #[tokio::test]
 async fn all_searches_of_a_source_count_together() {
     let found = json!([hit("doc", "Roll back", "docs/a.md", "How.")]);
@@ -215,24 +220,26 @@ async fn all_searches_of_a_source_count_together() {
         (Does::Fails("no".to_owned()), Does::Says("[]".to_owned()), SourceStatus::Error),
         (Does::Says("[]".to_owned()), Does::Says("[]".to_owned()), SourceStatus::Empty),
     ] {
-        let graph = draw(5).unwrap().checkpointer(superstep::Memory::new()).compile().unwrap();
+        let graph = state_graph(5).unwrap().checkpointer(superstep::MemoryCheckpointer::new()).compile().unwrap();
         for does in [first, second] {
             let fake = Fake::default().does("search_docs", does);
-            let model = Scripted::new([search(&[("search_docs", "x")])]).then("{\"docs\": []}");
-            let run = graph.run(Suggestions::open(QUESTION, &[], None).unwrap()).context(fake.with(model).await);
+            let model = ScriptedModel::new([search(&[("search_docs", "x")])]).then("{\"docs\": []}");
+            let run =
+                graph.invoke(AgentState::initial_state(QUESTION, &[], None).unwrap()).context(fake.with(model).await);
             run.thread("t").await.unwrap();
         }
-        let state = graph.threads().state("t").await.unwrap().state;
+        let state = graph.threads().get_state("t").await.unwrap().state;
         assert_eq!(state.tool_status["docs"], expected);
     }
 }
 
-/// R-SUG-53: text that is no JSON goes to the model, counts as an error, and is not in the response.
+/// R-SUG-53: a tool result that is not a JSON list is passed to the model, counts as an error, and is not in the
+/// response.
 #[tokio::test]
 async fn text_that_is_no_json_is_kept_for_the_model_only() {
     for nonsense in ["<html>Bad gateway</html>", "{\"title\": \"x\"}", "[1, 2]"] {
         let fake = Fake::default().does("search_docs", Does::Says(nonsense.to_owned()));
-        let state = ran(fake.with(Scripted::default()).await, search(&[("search_docs", "x")])).await;
+        let state = ran(fake.with(ScriptedModel::default()).await, search(&[("search_docs", "x")])).await;
         assert_eq!(tool_messages(&state.messages)[0].2, nonsense);
         assert_eq!(state.tool_status["docs"], SourceStatus::Error, "{nonsense}");
         let response = state.response.unwrap();
@@ -240,16 +247,16 @@ async fn text_that_is_no_json_is_kept_for_the_model_only() {
     }
 }
 
-/// R-SUG-56: wrong arguments are told the model, and the server hears nothing of them.
+/// R-SUG-56: invalid arguments are returned to the model as errors and never reach the server.
 #[tokio::test]
 async fn wrong_arguments_never_reach_the_server() {
     let fake = Fake::default();
-    let calls = Reply::call("search_docs", json!({ "query": 7 }))
-        .and_call("search_m365", json!({}))
-        .and_call("search_posts", json!({ "query": "x", "excludePostId": [] }))
-        .and_call("search_issues", json!({ "query": "x", "path": "/etc/passwd" }))
-        .and_call(HINT, json!({ "postText": "x", "searchResults": [{ "title": "x" }] }));
-    let state = ran(fake.with(Scripted::default()).await, calls).await;
+    let calls = ScriptedReply::tool_call("search_docs", json!({ "query": 7 }))
+        .and_tool_call("search_m365", json!({}))
+        .and_tool_call("search_posts", json!({ "query": "x", "excludePostId": [] }))
+        .and_tool_call("search_issues", json!({ "query": "x", "path": "/etc/passwd" }))
+        .and_tool_call(HINT, json!({ "postText": "x", "searchResults": [{ "title": "x" }] }));
+    let state = ran(fake.with(ScriptedModel::default()).await, calls).await;
     let tools = tool_messages(&state.messages);
     assert_eq!((tools.len(), fake.asked().len()), (5, 0));
     for (tool, went_well, text) in tools {
@@ -257,8 +264,8 @@ async fn wrong_arguments_never_reach_the_server() {
     }
 }
 
-/// R-SUG-56: what is too long, too much or not known is refused, by the agent before the server hears of it and by the
-/// server for any other client; what fits exactly is taken.
+/// R-SUG-56: arguments that are too long, too many or unknown are rejected, by the agent before it calls the server
+/// and by the server for any other client; arguments at the limit are accepted.
 #[tokio::test]
 async fn arguments_beyond_their_limits_are_refused() {
     let result = |title: usize| json!({ "title": "x".repeat(title), "description": "", "sourceType": "doc" });
@@ -275,10 +282,11 @@ async fn arguments_beyond_their_limits_are_refused() {
         ("search_docs", json!({ "query": "x", "limit": 1_000 })),
     ];
     let taken = [(HINT, hint(4_000, vec![result(2_000); 50])), ("search_posts", json!({ "query": "x".repeat(9_000) }))];
-    let client = linked(&mcp::server(Sources::open(&Settings::default()).unwrap(), None)).await.unwrap();
+    let client =
+        connect_in_process(&mcp::server(Sources::open(&SourceSettings::default()).unwrap(), None)).await.unwrap();
     for (tool, args) in &refused {
         let fake = Fake::default();
-        let state = ran(fake.with(Scripted::default()).await, Reply::call(*tool, args.clone())).await;
+        let state = ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call(*tool, args.clone())).await;
         let told = &tool_messages(&state.messages)[0];
         assert!(!told.1 && told.2.contains("bad arguments") && told.2.len() < 600, "{tool}: {told:?}");
         assert!(fake.asked().is_empty(), "{tool}");
@@ -287,22 +295,22 @@ async fn arguments_beyond_their_limits_are_refused() {
     }
     for (tool, args) in taken {
         let fake = Fake::default();
-        let state = ran(fake.with(Scripted::default()).await, Reply::call(tool, args.clone())).await;
+        let state = ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call(tool, args.clone())).await;
         assert!(tool_messages(&state.messages)[0].1 && fake.asked().len() == 1, "{tool}");
         let (text, is_error) = call(&client, tool, args).await;
         assert!(!is_error, "{tool}: {text}");
     }
 }
 
-/// R-SUG-14, R-SUG-47: a long post has a hint too: what is more than the tool takes is not given to it.
+/// R-SUG-14, R-SUG-47: a long post has a hint too: the post is truncated to the maximum of the tool.
 #[tokio::test]
 async fn a_long_post_has_a_hint() {
     let (_folder, sources, _clock) = sample().await;
     let long = format!("How do I roll back a failed AKS deployment? {}", "Please help. ".repeat(600));
     let planned = on(&sources, planner(sources.clone())).await;
-    let direct = Context::new(POST).connected(sources, None).await.unwrap();
+    let direct = SuggestionsContext::new(POST).connect_mcp(sources, None).await.unwrap();
     for context in [planned, direct] {
-        let suggested = suggest(&graph(5).unwrap(), &context, &long, &[]).await.unwrap();
+        let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, &long, &[]).await.unwrap();
         assert!(suggested.response.action_hint.is_some(), "{:?} {:?}", suggested.model, suggested.warnings);
     }
 }
@@ -311,19 +319,20 @@ async fn a_long_post_has_a_hint() {
 #[tokio::test]
 async fn other_tools_cannot_be_called() {
     let fake = Fake::default();
-    let state = ran(fake.with(Scripted::default()).await, Reply::call("delete_all_posts", json!({}))).await;
+    let state =
+        ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call("delete_all_posts", json!({}))).await;
     let tools = tool_messages(&state.messages);
     assert!(!tools[0].1 && tools[0].2.contains("no tool `delete_all_posts`"), "{tools:?}");
     assert!(fake.asked().is_empty() && state.tool_status.is_empty());
 }
 
-/// R-SUG-34: a tool that takes longer than ten seconds is stopped, and the run goes on.
+/// R-SUG-34: a tool call times out after ten seconds, and the run continues.
 #[tokio::test]
 async fn a_tool_that_hangs_is_stopped_after_ten_seconds() {
     let fake = Fake::default().does("search_docs", Does::Hangs);
     let clock = ManualClock::new();
-    let model = Scripted::new([search(&[("search_docs", "x"), ("search_issues", "x")])]).then("{\"docs\": []}");
-    let graph = graph(5).unwrap();
+    let model = ScriptedModel::new([search(&[("search_docs", "x"), ("search_issues", "x")])]).then("{\"docs\": []}");
+    let graph = create_suggestions_graph(5).unwrap();
     let run = asked(&graph, fake.with(model.clone()).await).clock(clock.clone()).spawn();
     while fake.asked().len() < 2 {
         tokio::task::yield_now().await;
@@ -340,11 +349,11 @@ async fn a_tool_that_hangs_is_stopped_after_ten_seconds() {
     assert!(tools[0].2.contains("longer than 10s") && tools[1].1, "{tools:?}");
 }
 
-/// R-SUG-52: a server that is gone in mid-run gives error texts, and its sources are unavailable.
+/// R-SUG-52: if the server disappears during a run, calls return error texts, and its sources are unavailable.
 #[tokio::test]
 async fn a_server_that_is_gone_is_an_error_text() {
     let fake = Fake::default().says("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
-    // A runtime of its own, so that the server goes with all its connections.
+    // A separate runtime, so that all connections end with the server.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let service = fake.server().http_service().unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -354,44 +363,45 @@ async fn a_server_that_is_gone_is_an_error_text() {
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
         axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await
     });
-    let client = Client::http(address).connect().await.unwrap();
+    let client = McpClient::http(address).connect().await.unwrap();
     let runtime = std::sync::Mutex::new(Some(runtime));
-    let model = Scripted::new([search(&[("search_docs", "x")])])
+    let model = ScriptedModel::new([search(&[("search_docs", "x")])])
         .then_with(move |_| {
             let runtime = runtime.lock().unwrap().take().unwrap();
-            // Within a runtime nobody may wait for another; without waiting, the server might still answer.
+            // Shutdown must run on another thread: blocking is not allowed within a runtime, and without waiting the
+            // server might still respond.
             std::thread::spawn(move || runtime.shutdown_timeout(Duration::from_secs(10))).join().unwrap();
             search(&[("search_m365", "x"), ("search_posts", "x")])
         })
         .then("nothing to add");
-    let graph = graph(5).unwrap();
-    let done = asked(&graph, Context::new(POST).model(model.clone()).mcp_client(client)).await.unwrap();
+    let graph = create_suggestions_graph(5).unwrap();
+    let done = asked(&graph, SuggestionsContext::new(POST).model(model.clone()).mcp_client(client)).await.unwrap();
     let response = done.state.response.clone().unwrap();
     assert_eq!((response.docs.len(), response.unavailable_sources), (1, vec!["m365".to_owned(), "posts".to_owned()]));
     let tools = tool_messages(model.requests()[2].messages.iter().map(|message| &**message));
     assert!(tools[0].1 && !tools[1].1 && !tools[2].1 && !tools[1].2.is_empty(), "{tools:?}");
 }
 
-/// R-SUG-51: the tools say so as well when there is no server to call.
+/// R-SUG-51: a context without an MCP client is rejected with `MissingContext`.
 #[tokio::test]
 async fn a_context_without_a_client_is_told_by_its_code() {
-    let error = superstep_suggestions::Asking::new(&Context::new(POST), QUESTION, &[]).err().unwrap();
-    assert_eq!(error.code(), Code::MissingContext);
+    let error = superstep_suggestions::SuggestionRun::new(&SuggestionsContext::new(POST), QUESTION, &[]).err().unwrap();
+    assert_eq!(error.code(), ErrorCode::MissingContext);
 }
 
-/// R-SUG-17, R-SUG-46: where one part of Microsoft 365 fails, the other is there and the failure is told.
+/// R-SUG-17, R-SUG-46: if one part of Microsoft 365 fails, the results of the other are returned with the failure.
 #[tokio::test]
 async fn a_part_that_fails_is_told_and_loses_nothing() {
     let file = json!({ "resource": { "@odata.type": "#microsoft.graph.driveItem", "name": "runbook.docx",
         "webUrl": "https://lf.sharepoint.com/sites/p/runbook.docx" } });
     let files = (StatusCode::OK, json!({ "value": [{ "hitsContainers": [{ "hits": [file] }] }] }));
     let mail = (StatusCode::TOO_MANY_REQUESTS, json!({}));
-    let m365 = M365::Graph { base_url: microsoft_graph(files, mail).await };
-    let sources = Sources::open(&Settings { m365, ..Settings::default() }).unwrap();
-    let model = Scripted::new([search(&[("search_m365", "x")])]).then("what was found");
-    let context = Context::new(POST).model(model).access_token(Secret::new("t"));
-    let context = context.connected(sources, None).await.unwrap();
-    let suggested = suggest(&graph(5).unwrap(), &context, QUESTION, &[]).await.unwrap();
+    let m365 = M365Settings::Graph { base_url: microsoft_graph(files, mail).await };
+    let sources = Sources::open(&SourceSettings { m365, ..SourceSettings::default() }).unwrap();
+    let model = ScriptedModel::new([search(&[("search_m365", "x")])]).then("what was found");
+    let context = SuggestionsContext::new(POST).model(model).access_token(Secret::new("t"));
+    let context = context.connect_mcp(sources, None).await.unwrap();
+    let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, QUESTION, &[]).await.unwrap();
     assert_eq!((suggested.response.m365.len(), suggested.response.unavailable_sources.len()), (1, 0));
     assert!(
         suggested.warnings[0].contains("mail: ") && suggested.warnings[0].contains("429"),

@@ -1,4 +1,4 @@
-//! adk-graph: JSON state with channels; a node with several edges into it waits for all of them by itself.
+//! adk-graph: JSON state with channels; a node with several incoming edges waits for all of them by default.
 //!
 //! Its own counter channel adds in `f64`, which is exact for numbers as small as these.
 

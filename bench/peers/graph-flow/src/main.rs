@@ -1,6 +1,6 @@
 //! graph-flow: tasks over a shared map, one current task for each session.
 //!
-//! It has no reducers: in the fan-out the workers hand their number over as a response, and the join folds them.
+//! It has no reducers: in the fan-out the workers return their number as a response, and the join combines them.
 
 use std::sync::Arc;
 

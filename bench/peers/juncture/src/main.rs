@@ -1,7 +1,7 @@
 //! juncture: typed state by derive, supersteps on spawned tasks.
 //!
-//! `invoke` does not use the saver it was compiled with, so the checkpointed loop goes through `execute_with_emitter`,
-//! which does, and which needs the id of a checkpoint on a new thread too.
+//! `invoke` does not use the saver it was compiled with, so the checkpointed loop calls `execute_with_emitter`,
+//! which does, and which needs a checkpoint id on a new thread too.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ use juncture_derive::State;
 use measure::{End, FAN_OUT, LIST, Peer, Steps, Workload};
 use serde::{Deserialize, Serialize};
 
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
 struct Lap {
     counter: i64,
     #[reducer(append)]
     list: Vec<i64>,
 }
 
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
 struct Fan {
     #[reducer(custom = add)]
     counter: i64,

@@ -1,6 +1,6 @@
 //! langgraph, the Rust crate of that name: LangGraph's channels over JSON.
 //!
-//! Its routers see what their node returned, not the state; the counter of the loop is in both.
+//! Its routers receive the output of their node, not the state; both contain the counter of the loop.
 
 use std::collections::HashMap;
 use std::sync::Arc;

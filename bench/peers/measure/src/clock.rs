@@ -1,11 +1,11 @@
-//! The two clocks: the wall's, and the CPU time of all threads of this process.
+//! The two clocks: wall time, and the CPU time of all threads of this process.
 
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-/// Seconds on both clocks.
+/// Elapsed seconds on both clocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Spent {
     pub(crate) wall: f64,
@@ -32,7 +32,7 @@ fn cpu_now() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Least, middle and greatest.
+/// Returns minimum, median and maximum.
 pub(crate) fn spread(seconds: impl Iterator<Item = f64>) -> Value {
     let mut sorted: Vec<f64> = seconds.collect();
     sorted.sort_by(f64::total_cmp);

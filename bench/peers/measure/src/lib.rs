@@ -1,7 +1,7 @@
-//! Measures one peer: the three workloads with what each must end with, both runtimes, the clocks, the JSON line.
+//! Measures one peer: three workloads with their expected results, two runtimes, two clocks, one JSON line each.
 //!
-//! Knows no engine. A peer says how to make ready, how to run once, and how to look at the end; only the run is timed,
-//! and a run that ends wrong is told as wrong beside its time.
+//! It depends on no engine. A peer provides the setup, one run, and the inspection of the result; only the run is
+//! timed, and a wrong result is reported next to its time.
 
 mod clock;
 mod workload;
@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use crate::clock::{Clocks, Spent};
 pub use crate::workload::{End, FAN_OUT, LIST, Workload};
 
-/// At least this many repetitions, after one that is not counted.
+/// Minimum number of repetitions, after one warm-up.
 const REPETITIONS: usize = 7;
-/// More repetitions of short units, until this many seconds are used or there are `MOST` of them.
+/// Time budget in seconds for further repetitions of short units, up to `MOST` of them.
 const SECONDS: f64 = 0.5;
 const MOST: usize = 41;
 
@@ -25,13 +25,13 @@ pub struct Peer {
     version: &'static str,
 }
 
-/// How a peer does one workload.
+/// Implementation of one workload by a peer.
 pub struct Steps<R, U, L> {
-    /// Makes what a repetition needs. Not timed.
+    /// Creates the input of a repetition. Not timed.
     pub ready: R,
-    /// One repetition. Timed.
+    /// Runs one repetition. Timed.
     pub run: U,
-    /// Looks at what a repetition ended with. Not timed.
+    /// Inspects the result of a repetition. Not timed.
     pub look: L,
 }
 
@@ -40,7 +40,7 @@ impl Peer {
         Self { name, version }
     }
 
-    /// Measures a workload on both runtimes of tokio and prints a line for each.
+    /// Measures a workload on both tokio runtimes, and prints a line for each.
     pub fn measure<G, T, E, R, U, L>(&self, workload: Workload, steps: &Steps<R, U, L>)
     where
         E: Display,
@@ -58,7 +58,7 @@ impl Peer {
         }
     }
 
-    /// Says that a peer has nothing to measure here, and why.
+    /// Reports that a peer does not support a workload, with the reason.
     pub fn lacks(&self, workload: Workload, why: &str) {
         println!(
             "{}",
@@ -77,7 +77,7 @@ impl Peer {
     }
 }
 
-/// The times of all repetitions, and the first thing that was wrong in any of them.
+/// Returns the times of all repetitions, and the first error of any of them.
 async fn repeat<G, T, E, R, U, L>(workload: Workload, steps: &Steps<R, U, L>) -> (Vec<Spent>, Option<String>)
 where
     E: Display,

@@ -1,30 +1,30 @@
-//! The workloads and how each must end.
+//! Workloads and their expected results.
 
-/// The length to which the list of the loop grows.
+/// Final length of the list of the loop.
 pub const LIST: i64 = 100;
-/// Workers of the fan-out.
+/// Number of workers of the fan-out.
 pub const FAN_OUT: i64 = 100;
-/// Invokes of the fan-out in one repetition.
+/// Number of invocations of the fan-out in one repetition.
 const INVOKES: i64 = 100;
 
-/// One of the three.
+/// One of the three workloads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
-    /// a → b → c and back to a while the counter is below the limit. Each node reads the counter and writes it plus 1;
-    /// while the counter is below `LIST` it also appends it to the list, by a reducer.
+    /// a → b → c and back to a while the counter is below the limit. Each node reads the counter and writes it plus
+    /// 1; while the counter is below `LIST` it also appends it to the list, by a reducer.
     Loop,
-    /// source → `FAN_OUT` workers in one superstep → join, again and again. Worker k adds k to the counter and appends k
+    /// source → `FAN_OUT` workers in one superstep → join, repeatedly. Worker k adds k to the counter and appends k
     /// to the list, both by reducers; the source and the join add 1 to the counter each.
     FanOut,
-    /// The loop, with the peer's checkpointer in memory, saved at every node before the next one runs.
+    /// The loop with the peer's in-memory checkpointer; every node is saved before the next one runs.
     LoopCheckpointed,
 }
 
-/// What a run ended with.
+/// Result of a run.
 pub struct End {
     pub counter: i64,
     pub list: Vec<i64>,
-    /// Checkpoints found in the store afterwards, where there is one.
+    /// Number of checkpoints in the checkpointer afterwards, if there is one.
     pub checkpoints: Option<usize>,
 }
 
@@ -47,17 +47,17 @@ impl Workload {
         }
     }
 
-    /// Invokes in one repetition.
+    /// Returns the number of invocations in one repetition.
     pub fn invokes(self) -> i64 {
         if self == Self::FanOut { INVOKES } else { 1 }
     }
 
-    /// Where a loop ends; no meaning for the fan-out.
+    /// Returns the limit of the loop counter; not used by the fan-out.
     pub fn limit(self) -> i64 {
         if self == Self::Loop { 10_002 } else { 1_002 }
     }
 
-    /// Node executions in one repetition.
+    /// Returns the number of node executions in one repetition.
     pub fn executions(self) -> i64 {
         match self {
             Self::Loop | Self::LoopCheckpointed => self.limit(),
@@ -65,7 +65,7 @@ impl Workload {
         }
     }
 
-    /// What is wrong with an end, if anything.
+    /// Returns the error of a result, if there is one.
     pub(crate) fn problem(self, end: &End) -> Option<String> {
         let (counter, length) = match self {
             Self::Loop | Self::LoopCheckpointed => (self.limit(), LIST),

@@ -1,18 +1,18 @@
-//! superstep itself, as a user would write it.
+//! superstep itself, in code as a user would write it.
 
 use measure::{End, FAN_OUT, LIST, Peer, Steps, Workload};
 use superstep::core::port::Checkpointer as _;
 use superstep::prelude::*;
 use superstep::{Compiled, Outcome};
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Lap {
     counter: i64,
     #[reduce(append)]
     list: Vec<i64>,
 }
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Fan {
     #[reduce(add)]
     counter: i64,

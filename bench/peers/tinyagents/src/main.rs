@@ -1,7 +1,7 @@
-//! tinyagents: typed state, one reducer for all of it, closures as nodes.
+//! tinyagents: typed state, one reducer for the whole state, closures as nodes.
 //!
-//! Branches run side by side only when asked for (`with_parallel`), and a fan-out needs a command. The run of a loop
-//! this long needs two limits raised.
+//! Branches run in parallel only with `with_parallel`, and a fan-out needs a command. A loop of this length needs
+//! two limits raised.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ struct Count {
     list: Vec<i64>,
 }
 
-/// The counter after a step of the loop, or what a step of the fan-out adds to it.
+/// New counter value after a step of the loop, or the number that a step of the fan-out adds.
 #[derive(Clone, Debug)]
 struct Patch {
     counter: i64,

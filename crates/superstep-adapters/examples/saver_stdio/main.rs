@@ -3,24 +3,24 @@
 //! `cargo xtask conformance` starts it under LangGraph's own suite. It asks the stores through their port and through
 //! nothing else: `saver` says how, `forms` how a foreign checkpoint looks inside ours, `ask` what may be asked.
 
-mod ask;
-mod forms;
-mod saver;
+mod encoding;
+mod langgraph_saver;
+mod request;
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use superstep::Memory;
+use superstep::MemoryCheckpointer;
 #[cfg(feature = "postgres")]
-use superstep_adapters::postgres::Postgres;
+use superstep_adapters::postgres::PostgresCheckpointer;
 #[cfg(feature = "sqlite")]
-use superstep_adapters::sqlite::Sqlite;
+use superstep_adapters::sqlite::SqliteCheckpointer;
 use superstep_core::error::Result;
 use superstep_core::port::{BoxFuture, SharedCheckpointer};
 use tokio::runtime::Runtime;
 
-use saver::Saver;
+use langgraph_saver::LangGraphSaver;
 
 /// A kind of store: its word, what comes after it, and how it is opened.
 struct Kind {
@@ -31,14 +31,18 @@ struct Kind {
 
 /// Every store there is.
 const KINDS: &[Kind] = &[
-    Kind { word: "memory", place: None, open: |_| Box::pin(async { Ok(Memory::new().into()) }) },
+    Kind { word: "memory", place: None, open: |_| Box::pin(async { Ok(MemoryCheckpointer::new().into()) }) },
     #[cfg(feature = "sqlite")]
-    Kind { word: "sqlite", place: Some("PATH"), open: |path| Box::pin(async { Ok(Sqlite::open(path)?.into()) }) },
+    Kind {
+        word: "sqlite",
+        place: Some("PATH"),
+        open: |path| Box::pin(async { Ok(SqliteCheckpointer::open(path)?.into()) }),
+    },
     #[cfg(feature = "postgres")]
     Kind {
         word: "postgres",
         place: Some("URL"),
-        open: |url| Box::pin(async move { Ok(Postgres::connect(&url).await?.into()) }),
+        open: |url| Box::pin(async move { Ok(PostgresCheckpointer::connect(&url).await?.into()) }),
     },
 ];
 
@@ -79,7 +83,7 @@ fn usage() -> String {
 fn serve(kind: &Kind, place: String) -> std::result::Result<(), String> {
     let runtime = Runtime::new().map_err(|error| format!("no runtime: {error}"))?;
     let store = runtime.block_on((kind.open)(place)).map_err(|error| error.to_string())?;
-    let saver = Saver::new(store);
+    let saver = LangGraphSaver::new(store);
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line).map_err(|error| format!("cannot read: {error}"))? > 0 {
@@ -90,7 +94,7 @@ fn serve(kind: &Kind, place: String) -> std::result::Result<(), String> {
     Ok(())
 }
 
-fn reply(runtime: &Runtime, saver: &Saver, line: &[u8]) -> Value {
+fn reply(runtime: &Runtime, saver: &LangGraphSaver, line: &[u8]) -> Value {
     let asked = serde_json::from_slice(line).map_err(|error| format!("not understood: {error}"));
     match asked.and_then(|ask| runtime.block_on(saver.answer(ask)).map_err(|error| error.to_string())) {
         Ok(result) => json!({ "ok": result }),

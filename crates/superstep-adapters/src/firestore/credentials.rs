@@ -1,4 +1,4 @@
-//! Who we are to Firestore: where that is looked for, what a key file holds, and the signed claim of a service account.
+//! Credentials for Firestore: their sources, the format of a key file, and the signed claim of a service account.
 //!
 //! A private key is read once and never printed. No request is made here; see `token`.
 
@@ -12,35 +12,35 @@ use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde::Deserialize;
 use serde_json::json;
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, ErrorCode, Result};
 
 use super::http::is_safe;
 
 const EMULATOR: &str = "FIRESTORE_EMULATOR_HOST";
 const KEY_FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 const METADATA: &str = "GCE_METADATA_HOST";
-/// What a token is good for: reading and writing documents.
+/// OAuth scope of the tokens: reading and writing documents.
 const SCOPE: &str = "https://www.googleapis.com/auth/datastore";
-/// How long a claim is good for, in seconds; the longest that is allowed.
-const AN_HOUR: u64 = 3600;
+/// Lifetime of a claim in seconds; the longest that Google accepts.
+const MAX_CLAIM_SECONDS: u64 = 3600;
 
-/// What the user said about credentials.
+/// Source of the credentials, as set in the options.
 #[derive(Clone)]
-pub(super) enum Choice {
-    /// Nothing: the environment says it.
+pub(super) enum CredentialSource {
+    /// The environment variables decide.
     Environment,
-    /// An emulator, which asks for none.
+    /// An emulator, which needs no credentials.
     Emulator(String),
-    /// A key file.
+    /// Path of a key file.
     File(PathBuf),
-    /// What stands in a key file.
+    /// Content of a key file.
     Text(String),
     /// The service account of the machine.
     Machine,
 }
 
-/// Without what is secret.
-impl fmt::Debug for Choice {
+/// Hides the content of a key file.
+impl fmt::Debug for CredentialSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Environment => f.write_str("Environment"),
@@ -52,28 +52,28 @@ impl fmt::Debug for Choice {
     }
 }
 
-/// Who we are.
+/// Resolved credentials.
 #[derive(Debug)]
 pub(super) enum Credentials {
-    /// Anybody, to the emulator at this address.
+    /// No credentials, for the emulator at this address.
     Emulator(String),
-    /// A service account.
-    Account(Box<Account>),
-    /// Whoever this machine is, by the word of its metadata server.
+    /// A service account with its key.
+    Account(Box<ServiceAccount>),
+    /// The service account of the machine, whose tokens come from its metadata server.
     Machine {
-        /// Where that server is.
+        /// Host of the metadata server.
         host: String,
-        /// Where else credentials were looked for, for whoever reads that the server is not there.
+        /// The sources that were checked before, for the error if there is no metadata server.
         sought: String,
     },
 }
 
-impl Choice {
-    /// Finds the credentials; `variable` reads the environment.
+impl CredentialSource {
+    /// Resolves the credentials; `variable` reads the environment.
     ///
     /// # Errors
-    /// When a key file is missing or is not one, naming it and who named it.
-    pub(super) fn find(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Credentials> {
+    /// Returns an error if a key file is missing or invalid, with its path and the setting that named it.
+    pub(super) fn resolve(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Credentials> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let machine = |sought: &str| Credentials::Machine {
             host: variable(METADATA).unwrap_or_else(|| "metadata.google.internal".to_owned()),
@@ -83,7 +83,7 @@ impl Choice {
         match self {
             Self::Emulator(host) => Ok(Credentials::Emulator(host.clone())),
             Self::File(path) => from_file(path, "the options").map(account),
-            Self::Text(text) => Account::read(text, "the service account in the options").map(account),
+            Self::Text(text) => ServiceAccount::read(text, "the service account in the options").map(account),
             Self::Machine => Ok(machine("the options ask for the account of this machine")),
             Self::Environment => match (variable(EMULATOR), variable(KEY_FILE)) {
                 (Some(host), _) => Ok(Credentials::Emulator(host)),
@@ -94,31 +94,34 @@ impl Choice {
     }
 }
 
-fn from_file(path: &Path, who: &str) -> Result<Account> {
+fn from_file(path: &Path, who: &str) -> Result<ServiceAccount> {
     let named = format!("the key file `{}`, named by {who},", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Error::new(Code::ConfigInvalid, format!("{named} cannot be read: {error}"))
-            .help("name the JSON key file of a service account that this process may read")
+        Error::new(ErrorCode::ConfigInvalid, format!("{named} cannot be read: {error}"))
+            .with_help("name the JSON key file of a service account that this process may read")
     })?;
-    Account::read(&text, &named)
+    ServiceAccount::read(&text, &named)
 }
 
-/// A service account: whose it is, who gives tokens for it, and its private key.
-pub(super) struct Account {
+/// A service account: its email address, the URI that issues its tokens, and its private key.
+pub(super) struct ServiceAccount {
     pub(super) email: String,
     pub(super) token_uri: String,
     key_id: String,
     key: RsaKeyPair,
 }
 
-/// Without the key.
-impl fmt::Debug for Account {
+/// Hides the private key.
+impl fmt::Debug for ServiceAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Account").field("email", &self.email).field("key", &format_args!("***")).finish_non_exhaustive()
+        f.debug_struct("ServiceAccount")
+            .field("email", &self.email)
+            .field("key", &format_args!("***"))
+            .finish_non_exhaustive()
     }
 }
 
-/// What a key file holds.
+/// The JSON of a key file.
 #[derive(Deserialize)]
 struct KeyFile {
     #[serde(rename = "type")]
@@ -129,14 +132,14 @@ struct KeyFile {
     token_uri: Option<String>,
 }
 
-impl Account {
-    /// Reads a key file; `named` is what an error calls it.
+impl ServiceAccount {
+    /// Parses a key file; `named` describes its source in errors.
     fn read(text: &str, named: &str) -> Result<Self> {
         let broken = |why: &str| {
-            Error::new(Code::ConfigInvalid, format!("{named} {why}"))
-                .help("make a JSON key for a service account: `gcloud iam service-accounts keys create key.json --iam-account=..`")
+            Error::new(ErrorCode::ConfigInvalid, format!("{named} {why}"))
+                .with_help("make a JSON key for a service account: `gcloud iam service-accounts keys create key.json --iam-account=..`")
         };
-        // The text of the error would repeat a piece of the file.
+        // The error of serde would quote a part of the file.
         let file: KeyFile = serde_json::from_str(text).map_err(|_| broken("is not the JSON of a key"))?;
         match file.kind.as_deref() {
             Some("service_account") => {}
@@ -153,12 +156,12 @@ impl Account {
         Ok(Self { email, token_uri, key_id: file.private_key_id.unwrap_or_default(), key })
     }
 
-    /// A signed claim to be this account, for whoever gives tokens.
-    pub(super) fn claim(&self) -> Result<String> {
+    /// Returns a signed JWT that proves to the token issuer that the caller is this account.
+    pub(super) fn signed_jwt(&self) -> Result<String> {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let head = json!({ "alg": "RS256", "typ": "JWT", "kid": self.key_id });
         let claims = json!({
-            "iss": self.email, "scope": SCOPE, "aud": self.token_uri, "iat": since, "exp": since + AN_HOUR,
+            "iss": self.email, "scope": SCOPE, "aud": self.token_uri, "iat": since, "exp": since + MAX_CLAIM_SECONDS,
         });
         let words = format!("{}.{}", BASE64_URL.encode(head.to_string()), BASE64_URL.encode(claims.to_string()));
         let mut signature = vec![0; self.key.public().modulus_len()];
@@ -168,7 +171,7 @@ impl Account {
     }
 }
 
-/// The key in a PEM text.
+/// Parses the RSA key pair of a PEM text in PKCS #8.
 fn pair(text: &str) -> Option<RsaKeyPair> {
     let (_, rest) = text.split_once("-----BEGIN PRIVATE KEY-----")?;
     let (inside, _) = rest.split_once("-----END PRIVATE KEY-----")?;
@@ -180,28 +183,31 @@ fn pair(text: &str) -> Option<RsaKeyPair> {
 mod tests {
     use super::*;
 
-    fn find(choice: &Choice, environment: &[(&str, &str)]) -> Result<Credentials> {
-        choice.find(|name| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+    fn find(choice: &CredentialSource, environment: &[(&str, &str)]) -> Result<Credentials> {
+        choice.resolve(|name| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
     }
 
-    /// R-FWK-38: the emulator comes first, then the key file, then the machine; what was said in the program comes before.
+    /// R-FWK-38: options win over the environment; the order in the environment is emulator, key file, machine.
     #[test]
     fn credentials_are_looked_for_in_order() {
         let all = [(EMULATOR, "here:1"), (KEY_FILE, "/no/such/key.json"), (METADATA, "meta:2")];
-        let asked = |choice: &Choice, environment: &[_]| format!("{:?}", find(choice, environment));
-        assert_eq!(asked(&Choice::Environment, &all), "Ok(Emulator(\"here:1\"))");
-        let missing = find(&Choice::Environment, &all[1..]).unwrap_err();
+        let asked = |choice: &CredentialSource, environment: &[_]| format!("{:?}", find(choice, environment));
+        assert_eq!(asked(&CredentialSource::Environment, &all), "Ok(Emulator(\"here:1\"))");
+        let missing = find(&CredentialSource::Environment, &all[1..]).unwrap_err();
         assert!(
             missing.message().contains("`/no/such/key.json`, named by GOOGLE_APPLICATION_CREDENTIALS,"),
             "{missing}"
         );
-        assert!(asked(&Choice::Environment, &all[2..]).contains("host: \"meta:2\", sought: \"neither `FIRESTORE_"));
-        assert!(asked(&Choice::Environment, &[(EMULATOR, "")]).contains("metadata.google.internal"));
-        assert!(asked(&Choice::Machine, &all).contains("meta:2"));
-        assert_eq!(asked(&Choice::Emulator("there:3".into()), &all), "Ok(Emulator(\"there:3\"))");
+        assert!(
+            asked(&CredentialSource::Environment, &all[2..])
+                .contains("host: \"meta:2\", sought: \"neither `FIRESTORE_")
+        );
+        assert!(asked(&CredentialSource::Environment, &[(EMULATOR, "")]).contains("metadata.google.internal"));
+        assert!(asked(&CredentialSource::Machine, &all).contains("meta:2"));
+        assert_eq!(asked(&CredentialSource::Emulator("there:3".into()), &all), "Ok(Emulator(\"there:3\"))");
     }
 
-    /// R-FWK-38: a broken key is named by what is wrong with it, and nothing of it is repeated.
+    /// R-FWK-38: the error of an invalid key file names the defect and quotes nothing of the file.
     #[test]
     fn broken_keys_are_told() {
         for (text, why) in [
@@ -212,11 +218,11 @@ mod tests {
             (r#"{"type":"service_account","client_email":"a"}"#, "has no `private_key`"),
             (r#"{"type":"service_account","client_email":"a","private_key":"so secret"}"#, "no RSA key"),
         ] {
-            let choice = Choice::Text(text.to_owned());
+            let choice = CredentialSource::Text(text.to_owned());
             let error = find(&choice, &[]).unwrap_err();
             assert!(error.message().contains(why), "{text}: {error}");
             assert!(!format!("{error:?} {choice:?}").contains("so secret"), "{error:?}");
-            assert_eq!((error.code(), error.is_retryable()), (Code::ConfigInvalid, false));
+            assert_eq!((error.code(), error.is_retryable()), (ErrorCode::ConfigInvalid, false));
         }
     }
 }

@@ -1,23 +1,29 @@
-//! How Firestore and what gives tokens for it are asked: which client, which head.
+//! HTTP requests to Firestore and to token issuers: the choice of the client and the headers.
 
 use std::time::Duration;
 
 use reqwest::{Client, Url};
 
-use crate::remote::{Sent, Web, is_here, send};
+use crate::http::request::{HttpClients, SendResult, is_loopback, send};
 
-/// A body, and what is in it.
+/// A request body with its content type.
 #[derive(Clone, Copy)]
-pub(super) enum Content<'a> {
+pub(super) enum RequestBody<'a> {
     Json(&'a str),
     Form(&'a str),
 }
 
-/// Sends a body.
-pub(super) async fn post(web: &Web, url: &str, content: Content<'_>, token: Option<&str>, limit: Duration) -> Sent {
+/// Sends a POST request, with a bearer token if there is one.
+pub(super) async fn post(
+    web: &HttpClients,
+    url: &str,
+    content: RequestBody<'_>,
+    token: Option<&str>,
+    limit: Duration,
+) -> SendResult {
     let (kind, body) = match content {
-        Content::Json(body) => ("application/json", body),
-        Content::Form(body) => ("application/x-www-form-urlencoded", body),
+        RequestBody::Json(body) => ("application/json", body),
+        RequestBody::Form(body) => ("application/x-www-form-urlencoded", body),
     };
     let mut request = client(web, url).post(url).header("content-type", kind).body(body.to_owned());
     if let Some(token) = token {
@@ -26,27 +32,28 @@ pub(super) async fn post(web: &Web, url: &str, content: Content<'_>, token: Opti
     send(request, limit).await
 }
 
-/// Asks the machine about itself.
-pub(super) async fn get_metadata(web: &Web, url: &str, limit: Duration) -> Sent {
-    send(web.near.get(url).header("metadata-flavor", "Google"), limit).await
+/// Requests a path of the metadata server of the machine.
+pub(super) async fn get_metadata(web: &HttpClients, url: &str, limit: Duration) -> SendResult {
+    send(web.direct.get(url).header("metadata-flavor", "Google"), limit).await
 }
 
-/// What is not encrypted is near, or it is refused before anything is sent; see [`is_safe`].
-fn client<'a>(web: &'a Web, url: &str) -> &'a Client {
-    if url.starts_with("https://") { &web.world } else { &web.near }
+/// Chooses the client for an address. An unencrypted address is local, or it is rejected before anything is sent; see
+/// [`is_safe`].
+fn client<'a>(web: &'a HttpClients, url: &str) -> &'a Client {
+    if url.starts_with("https://") { &web.proxied } else { &web.direct }
 }
 
-/// Whether a token may be sent to an address: it is encrypted, or does not leave the machine.
+/// Returns true if a token may be sent to an address: it uses HTTPS or does not leave the machine.
 pub(super) fn is_safe(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
-    url.scheme() == "https" || (url.scheme() == "http" && is_here(&url))
+    url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// R-FWK-38: a token goes over an encrypted connection, or stays on this machine.
+    /// R-FWK-38: a token is sent over HTTPS or stays on this machine.
     #[test]
     fn tokens_are_not_sent_in_the_clear() {
         for (url, safe) in [

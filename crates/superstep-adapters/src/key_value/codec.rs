@@ -1,21 +1,21 @@
-//! Rows as bytes: what stands in a record, one piece behind the other.
+//! Binary encoding of rows inside a record, without separators between the fields.
 
-use superstep_core::checkpoint::{Mark, Source};
+use superstep_core::checkpoint::{CheckpointHeader, CheckpointSource};
 use superstep_core::id::{CheckpointId, RunId, TaskId};
 
-use super::tables::{Body, Event, Known, Part};
-use crate::log::{Bytes, End, OriginRow, RemnantRow, Row, put};
+use super::thread_tables::{FieldPart, PendingRow, StoredEventRow, ValueBody};
+use crate::change_log::{CheckpointRow, RetainedValuesRow, RunInfoRow, ValueLocation, VarintReader, put};
 
-/// Bytes that are being written.
+/// Writer of encoded bytes.
 #[derive(Default)]
-pub(super) struct Out(pub(super) Vec<u8>);
+pub(super) struct ByteWriter(pub(super) Vec<u8>);
 
-impl Out {
+impl ByteWriter {
     pub(super) fn number(&mut self, number: u64) {
         put(&mut self.0, number);
     }
 
-    /// Small numbers stay short on both sides of zero.
+    /// Zigzag encoding keeps numbers near zero short, positive or negative.
     pub(super) fn signed(&mut self, number: i64) {
         self.number(((number << 1) ^ (number >> 63)).cast_unsigned());
     }
@@ -24,7 +24,7 @@ impl Out {
         self.0.extend_from_slice(&id.to_le_bytes());
     }
 
-    pub(super) fn piece(&mut self, bytes: &[u8]) {
+    pub(super) fn write_bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
     }
@@ -38,72 +38,72 @@ impl Out {
         items.for_each(|item| write(self, item));
     }
 
-    pub(super) fn row(&mut self, row: &Row) {
-        let Row { number, mark, origin, ahead, heads, values } = row;
+    pub(super) fn row(&mut self, row: &CheckpointRow) {
+        let CheckpointRow { number, header: mark, origin, schedule: ahead, value_index: heads, values } = row;
         self.number(*number);
         self.id(mark.id.bits());
         self.id(mark.parent.map_or(0, CheckpointId::bits));
         self.number(u64::from(mark.parent.is_some()));
         self.signed(mark.step);
-        self.number(u64::from(mark.source.number()));
+        self.number(u64::from(mark.source.to_u8()));
         self.signed(mark.time);
         self.number(*origin);
-        [ahead, heads, values].into_iter().for_each(|piece| self.piece(piece));
+        [ahead, heads, values].into_iter().for_each(|piece| self.write_bytes(piece));
     }
 
-    pub(super) fn origin(&mut self, origin: &OriginRow) {
+    pub(super) fn origin(&mut self, origin: &RunInfoRow) {
         self.number(origin.number);
-        self.piece(&origin.body);
+        self.write_bytes(&origin.body);
     }
 
-    pub(super) fn remnant(&mut self, remnant: &RemnantRow) {
+    pub(super) fn write_retained(&mut self, remnant: &RetainedValuesRow) {
         self.number(remnant.number);
-        self.piece(&remnant.values);
+        self.write_bytes(&remnant.values);
     }
 
-    pub(super) fn part(&mut self, part: &Part) {
+    pub(super) fn part(&mut self, part: &FieldPart) {
         self.number(part.number);
         self.number(u64::from(part.field));
-        self.signed(End::to_number(part.before));
-        self.piece(part.change.as_bytes());
+        self.signed(ValueLocation::to_number(part.before));
+        self.write_bytes(part.change.as_bytes());
         self.body(&part.body);
     }
 
-    pub(super) fn known(&mut self, known: &Known) {
+    pub(super) fn write_pending(&mut self, known: &PendingRow) {
         self.number(known.checkpoint);
         self.id(known.task.bits());
-        self.piece(known.slot.as_bytes());
+        self.write_bytes(known.slot.as_bytes());
         self.body(&known.body);
     }
 
-    pub(super) fn event(&mut self, event: &Event) {
+    pub(super) fn event(&mut self, event: &StoredEventRow) {
         self.number(event.number);
         self.id(event.run.bits());
         self.number(u64::from(event.sum));
         self.body(&event.body);
     }
 
-    fn body(&mut self, body: &Body) {
+    fn body(&mut self, body: &ValueBody) {
         match body {
-            Body::Short(bytes) => {
+            ValueBody::Short(bytes) => {
                 self.number(0);
-                self.piece(bytes);
+                self.write_bytes(bytes);
             }
-            Body::Long { name, length } => {
+            ValueBody::Long { name, length } => {
                 self.number(1);
-                self.piece(name.as_bytes());
+                self.write_bytes(name.as_bytes());
                 self.number(*length);
             }
         }
     }
 }
 
-/// Bytes that are being read; `None` where they are not what was written.
-pub(super) struct In<'a>(Bytes<'a>);
+/// Reader of encoded bytes; methods return `None` if the bytes are not valid.
+pub(super) struct ByteReader<'a>(VarintReader<'a>);
 
-impl<'a> In<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self(Bytes(bytes))
+        Self(VarintReader(bytes))
     }
 
     pub(super) fn rest(self) -> &'a [u8] {
@@ -127,18 +127,18 @@ impl<'a> In<'a> {
         Some(u128::from_le_bytes(self.0.piece(16)?.try_into().ok()?))
     }
 
-    pub(super) fn piece(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn read_bytes(&mut self) -> Option<Vec<u8>> {
         let length = self.number()?;
         Some(self.0.piece(length)?.to_vec())
     }
 
     pub(super) fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.piece()?).ok()
+        String::from_utf8(self.read_bytes()?).ok()
     }
 
     pub(super) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let length = self.number()?;
-        // Not made as long as it says it is: that may be wrong.
+        // No capacity is reserved: the stored length may be corrupt.
         let mut items = Vec::new();
         for _ in 0..length {
             items.push(read(self)?);
@@ -146,51 +146,51 @@ impl<'a> In<'a> {
         Some(items)
     }
 
-    pub(super) fn row(&mut self) -> Option<Row> {
+    pub(super) fn row(&mut self) -> Option<CheckpointRow> {
         let number = self.number()?;
         let (id, parent) = (CheckpointId::from_bits(self.id()?), CheckpointId::from_bits(self.id()?));
         let parent = (self.number()? == 1).then_some(parent);
         let (step, source, time) =
-            (self.signed()?, Source::from_number(self.number()?.try_into().ok()?)?, self.signed()?);
-        let mark = Mark { id, parent, step, source, time };
-        Some(Row {
+            (self.signed()?, CheckpointSource::from_u8(self.number()?.try_into().ok()?)?, self.signed()?);
+        let mark = CheckpointHeader { id, parent, step, source, time };
+        Some(CheckpointRow {
             number,
-            mark,
+            header: mark,
             origin: self.number()?,
-            ahead: self.piece()?,
-            heads: self.piece()?,
-            values: self.piece()?,
+            schedule: self.read_bytes()?,
+            value_index: self.read_bytes()?,
+            values: self.read_bytes()?,
         })
     }
 
-    pub(super) fn origin(&mut self) -> Option<OriginRow> {
-        Some(OriginRow { number: self.number()?, body: self.piece()? })
+    pub(super) fn origin(&mut self) -> Option<RunInfoRow> {
+        Some(RunInfoRow { number: self.number()?, body: self.read_bytes()? })
     }
 
-    pub(super) fn remnant(&mut self) -> Option<RemnantRow> {
-        Some(RemnantRow { number: self.number()?, values: self.piece()? })
+    pub(super) fn remnant(&mut self) -> Option<RetainedValuesRow> {
+        Some(RetainedValuesRow { number: self.number()?, values: self.read_bytes()? })
     }
 
-    pub(super) fn part(&mut self) -> Option<Part> {
+    pub(super) fn part(&mut self) -> Option<FieldPart> {
         let (number, field) = (self.number()?, self.number()?.try_into().ok()?);
-        let before = End::from_number(self.signed()?);
-        Some(Part { number, field, before, change: self.text()?, body: self.body()? })
+        let before = ValueLocation::from_number(self.signed()?);
+        Some(FieldPart { number, field, before, change: self.text()?, body: self.body()? })
     }
 
-    pub(super) fn known(&mut self) -> Option<Known> {
+    pub(super) fn known(&mut self) -> Option<PendingRow> {
         let (checkpoint, task) = (self.number()?, TaskId::from_bits(self.id()?));
-        Some(Known { checkpoint, task, slot: self.text()?, body: self.body()? })
+        Some(PendingRow { checkpoint, task, slot: self.text()?, body: self.body()? })
     }
 
-    pub(super) fn event(&mut self) -> Option<Event> {
+    pub(super) fn event(&mut self) -> Option<StoredEventRow> {
         let (number, run, sum) = (self.number()?, RunId::from_bits(self.id()?), self.number()?.try_into().ok()?);
-        Some(Event { number, run, sum, body: self.body()? })
+        Some(StoredEventRow { number, run, sum, body: self.body()? })
     }
 
-    fn body(&mut self) -> Option<Body> {
+    fn body(&mut self) -> Option<ValueBody> {
         match self.number()? {
-            0 => Some(Body::Short(self.piece()?)),
-            1 => Some(Body::Long { name: self.text()?, length: self.number()? }),
+            0 => Some(ValueBody::Short(self.read_bytes()?)),
+            1 => Some(ValueBody::Long { name: self.text()?, length: self.number()? }),
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
-//! Values in a folder, a file for each key: nothing to install, and any tool can look at it or copy it.
+//! A key-value store in a folder with one file per key. Needs no server, and any tool can read or copy the files.
 //!
-//! A value is written to a file beside the others, synced, and moved to its place in one step; then the folder is synced.
-//! So it is there whole or not at all, also when the power goes. `path` says which file a key has, `walk` lists them,
-//! `value` says what is in them.
+//! A value is written to a temporary file, synced, and renamed into place; then the folder is synced. So a value is
+//! stored completely or not at all, also on power loss. `path` maps keys to files, `walk` lists them, `value` defines
+//! their content.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -12,36 +12,36 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::port::{KeyValue, Put, is_key};
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::port::{KeyValue, PutOptions, is_valid_key};
 
+mod list;
 mod path;
-mod value;
-mod walk;
+mod value_file;
 
-use super::workers::Workers;
-use crate::disk;
+use super::blocking_pool::BlockingPool;
+use crate::filesystem;
 
-/// How many values are written at the same time.
+/// Number of threads that write values.
 const WORKERS: usize = 4;
-/// Folders that are known to be on the disk.
+/// Largest number of cached folders that are known to be synced.
 const KNOWN: usize = 4_096;
-/// How often a folder may go while a file is put in it.
+/// Largest number of attempts to rename a file into a folder that is being removed.
 const TRIES: usize = 64;
-/// Says whose folder this is, and in which form.
+/// Name and content of the file that identifies the folder and its format.
 const FORM: (&str, &str) = ("=form", "superstep keys 1\n");
-/// After so long a file on its way belongs to somebody who died.
-const ABANDONED: Duration = Duration::from_secs(3_600);
+/// Age after which a temporary file is assumed to belong to a dead process.
+const TEMP_FILE_MAX_AGE: Duration = Duration::from_secs(3_600);
 
-/// A folder of files, as a store of values under keys. Clones are one and the same.
+/// A key-value store in a folder of files. Clones share one store.
 ///
-/// Several processes may use one folder, on one machine. A folder on a network disk is refused.
+/// Several processes of one machine may use one folder. A folder on a network filesystem is rejected.
 #[derive(Clone)]
-pub struct Files(Arc<Inner>);
+pub struct FileKeyValue(Arc<FilesInner>);
 
-struct Inner {
+struct FilesInner {
     folder: Arc<Folder>,
-    workers: Workers,
+    workers: BlockingPool,
 }
 
 struct Folder {
@@ -49,31 +49,34 @@ struct Folder {
     count: AtomicU64,
     token: u64,
     synced: Mutex<BTreeSet<PathBuf>>,
-    /// The disk failed to keep something: nobody knows what it has.
-    is_spoilt: AtomicBool,
+    /// True after a failed sync: the content of the disk is then unknown.
+    write_failed: AtomicBool,
 }
 
-impl Files {
-    /// Opens a folder, or makes it.
+impl FileKeyValue {
+    /// Opens a folder and creates it if it does not exist.
     ///
     /// # Errors
-    /// When the folder cannot be made or written, holds something else, was written by a newer version, or is on a
-    /// network disk.
+    /// Returns an error if the folder cannot be created or written, contains other files, was written by a newer
+    /// version, or is on a network filesystem.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let root = folder.as_ref().to_owned();
-        let failed = |error: IoError| describe(&error, &root);
+        let failed = |error: IoError| io_error(&error, &root);
         std::fs::create_dir_all(&root).map_err(failed)?;
         let root = root.canonicalize().map_err(failed)?;
-        disk::check(&root, &root.display().to_string())?;
+        filesystem::reject_network_filesystem(&root, &root.display().to_string())?;
         let mut bits = [0_u8; 8];
         getrandom::fill(&mut bits).map_err(|error| Error::internal(format!("no randomness: {error}")))?;
         let (token, count) = (u64::from_le_bytes(bits), AtomicU64::new(0));
-        let folder = Folder { root, count, token, synced: Mutex::default(), is_spoilt: AtomicBool::new(false) };
+        let folder = Folder { root, count, token, synced: Mutex::default(), write_failed: AtomicBool::new(false) };
         folder.prepare()?;
-        Ok(Self(Arc::new(Inner { folder: Arc::new(folder), workers: Workers::start("superstep-files", WORKERS)? })))
+        Ok(Self(Arc::new(FilesInner {
+            folder: Arc::new(folder),
+            workers: BlockingPool::start("superstep-files", WORKERS)?,
+        })))
     }
 
-    /// Where the files are.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.0.folder.root
@@ -85,20 +88,21 @@ impl Files {
     }
 }
 
-impl std::fmt::Debug for Files {
+impl std::fmt::Debug for FileKeyValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Files").field(&self.0.folder.root).finish()
+        f.debug_tuple("FileKeyValue").field(&self.0.folder.root).finish()
     }
 }
 
-impl KeyValue for Files {
-    // On the thread of whoever asks: a file that is in memory takes less than handing the question on.
+impl KeyValue for FileKeyValue {
+    // Read on the calling thread: reading a file from the page cache takes less time than passing the job to a
+    // worker.
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         self.0.folder.check()?;
-        value::read(&self.0.folder.path(key)?)
+        value_file::read(&self.0.folder.path(key)?)
     }
 
-    async fn put(&self, key: &str, value: &[u8], put: Put) -> Result<bool> {
+    async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
         let (path, value) = (self.0.folder.path(key)?, value.to_vec());
         self.perform(move |folder| folder.put(&path, &value, put)).await
     }
@@ -111,7 +115,7 @@ impl KeyValue for Files {
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         self.0.folder.check()?;
         let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
-        self.perform(move |folder| walk::list(&folder.keys(), &prefix, after.as_deref(), limit)).await
+        self.perform(move |folder| list::list(&folder.keys(), &prefix, after.as_deref(), limit)).await
     }
 }
 
@@ -120,46 +124,50 @@ impl Folder {
         self.root.join("=keys")
     }
 
-    fn moving(&self) -> PathBuf {
+    fn temp_folder(&self) -> PathBuf {
         self.root.join("=moving")
     }
 
     fn path(&self, key: &str) -> Result<PathBuf> {
-        if is_key(key) {
+        if is_valid_key(key) {
             return Ok(path::of_key(&self.keys(), key));
         }
-        Err(Error::new(Code::InputInvalid, format!("`{key}` is not a key")))
+        Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a key")))
     }
 
     fn check(&self) -> Result<()> {
-        match self.is_spoilt.load(Ordering::Relaxed) {
+        match self.write_failed.load(Ordering::Relaxed) {
             false => Ok(()),
-            true => Err(Error::new(Code::StoreUnavailable, format!("the disk of `{}` failed", self.root.display()))
-                .help("what was told before is saved; look at the disk, then open the store anew")),
+            true => {
+                Err(Error::new(ErrorCode::StoreUnavailable, format!("the disk of `{}` failed", self.root.display()))
+                    .with_help("what was told before is saved; look at the disk, then open the store anew"))
+            }
         }
     }
 
-    /// Makes the folders, or finds out whose they are.
+    /// Creates the folders, or checks that the folder belongs to this store.
     fn prepare(&self) -> Result<()> {
         let form = self.root.join(FORM.0);
-        let failed = |error: IoError| describe(&error, &self.root);
+        let failed = |error: IoError| io_error(&error, &self.root);
         match std::fs::read_to_string(&form) {
             Ok(text) if text == FORM.1 => {}
             Ok(text) => {
                 let message = format!("`{}` has the form `{}`", self.root.display(), text.trim());
-                return Err(Error::new(Code::CheckpointTooNew, message)
-                    .help("open it with the program that wrote it, or a newer one"));
+                return Err(Error::new(ErrorCode::CheckpointTooNew, message)
+                    .with_help("open it with the program that wrote it, or a newer one"));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let mut entries = std::fs::read_dir(&self.root).map_err(failed)?;
                 if entries.any(|entry| entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().starts_with('='))) {
                     let message = format!("`{}` has files of another program", self.root.display());
-                    return Err(Error::new(Code::ConfigInvalid, message).help("name an empty folder, or a new one"));
+                    return Err(
+                        Error::new(ErrorCode::ConfigInvalid, message).with_help("name an empty folder, or a new one")
+                    );
                 }
             }
             Err(error) => return Err(failed(error)),
         }
-        for folder in [self.keys(), self.moving()] {
+        for folder in [self.keys(), self.temp_folder()] {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
         self.write(&form, FORM.1.as_bytes()).map_err(failed)?;
@@ -170,26 +178,26 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes files that were on their way when a process died. What cannot be removed now is litter until later.
+    /// Removes temporary files of dead processes. A file that cannot be removed is left for a later sweep.
     fn sweep(&self) {
-        for file in std::fs::read_dir(self.moving()).into_iter().flatten().flatten() {
+        for file in std::fs::read_dir(self.temp_folder()).into_iter().flatten().flatten() {
             let age = file.metadata().and_then(|data| data.modified()).map(|time| time.elapsed().unwrap_or_default());
-            if age.is_ok_and(|age| age > ABANDONED) {
+            if age.is_ok_and(|age| age > TEMP_FILE_MAX_AGE) {
                 drop(std::fs::remove_file(file.path()));
             }
         }
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-        let moving = self.write_aside(&[bytes])?;
+        let moving = self.write_temp_file(&[bytes])?;
         std::fs::rename(moving, path)?;
         sync_folder(&self.root)
     }
 
-    /// Writes a file that is not in its place yet.
-    fn write_aside(&self, pieces: &[&[u8]]) -> std::io::Result<PathBuf> {
+    /// Writes a temporary file.
+    fn write_temp_file(&self, pieces: &[&[u8]]) -> std::io::Result<PathBuf> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let path = self.moving().join(format!("{:016x}-{number:x}", self.token));
+        let path = self.temp_folder().join(format!("{:016x}-{number:x}", self.token));
         let written = File::create_new(&path).and_then(|mut file| {
             pieces.iter().try_for_each(|piece| file.write_all(piece))?;
             file.sync_data()
@@ -203,14 +211,15 @@ impl Folder {
         }
     }
 
-    fn put(&self, path: &Path, value: &[u8], put: Put) -> Result<bool> {
+    fn put(&self, path: &Path, value: &[u8], put: PutOptions) -> Result<bool> {
         self.check()?;
-        // Whoever comes too late need not write anything to find out.
-        if put.only_new && value::is_there(path)? {
+        // If the key exists, no file has to be written.
+        if put.if_absent && value_file::exists(path)? {
             return Ok(false);
         }
-        let moving = self.write_aside(&[&value::head(put.lasts), value]).map_err(|error| describe(&error, path))?;
-        let placed = self.place(&moving, path, put.only_new);
+        let moving =
+            self.write_temp_file(&[&value_file::head(put.ttl), value]).map_err(|error| io_error(&error, path))?;
+        let placed = self.rename_into_place(&moving, path, put.if_absent);
         if !matches!(placed, Ok(true)) {
             drop(std::fs::remove_file(moving));
         }
@@ -221,13 +230,13 @@ impl Folder {
         Ok(false)
     }
 
-    /// Moves a file to its place; false when there is one and that is not to be replaced.
-    fn place(&self, moving: &Path, path: &Path, only_new: bool) -> Result<bool> {
-        let failed = |error: IoError| describe(&error, path);
+    /// Renames a file into place; returns false if the key exists and must not be replaced.
+    fn rename_into_place(&self, moving: &Path, path: &Path, only_new: bool) -> Result<bool> {
+        let failed = |error: IoError| io_error(&error, path);
         for _ in 0..TRIES {
             let moved = match only_new {
-                true => move_new(moving, path),
-                // A file that lapsed is looked at and then removed; meanwhile nobody may put another in its place.
+                true => rename_if_absent(moving, path),
+                // Removing an expired file is a check and a removal; the lock prevents a replacement between the two.
                 false => self.lock(File::lock_shared).and_then(|_lock| std::fs::rename(moving, path)),
             };
             match moved {
@@ -238,19 +247,23 @@ impl Folder {
                     std::fs::create_dir_all(folder).map_err(failed)?;
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    if !value::has_lapsed(path)? {
-                        // It may have gone in this moment: then somebody was there all the same.
+                    if !value_file::is_expired(path)? {
+                        // The file may have been removed since; the key existed at the time of the rename
+                        // nevertheless.
                         return Ok(false);
                     }
                     let _lock = self.lock(File::lock).map_err(failed)?;
-                    if value::has_lapsed(path)? {
+                    if value_file::is_expired(path)? {
                         std::fs::remove_file(path).map_err(failed)?;
                     }
                 }
                 Err(error) => return Err(failed(error)),
             }
         }
-        Err(Error::new(Code::StoreUnavailable, format!("`{}` went again and again while it was put", path.display())))
+        Err(Error::new(
+            ErrorCode::StoreUnavailable,
+            format!("`{}` went again and again while it was put", path.display()),
+        ))
     }
 
     fn lock(&self, kind: impl Fn(&File) -> std::io::Result<()>) -> std::io::Result<File> {
@@ -263,7 +276,7 @@ impl Folder {
         self.synced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees that the place of a file is on the disk, with all folders on the way to it.
+    /// Syncs the folder of a file and, if they are not known to be synced, all parent folders up to the root.
     fn sync(&self, path: &Path) -> Result<()> {
         let Some(folder) = path.parent() else { return Ok(()) };
         let is_known = self.synced().contains(folder);
@@ -274,12 +287,12 @@ impl Folder {
             }
         }
         match synced {
-            // Somebody has deleted it already, and the folder with it.
+            // Another process has already deleted the file and its folder.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => {
-                // After a sync that failed a second one may succeed and keep nothing.
-                self.is_spoilt.store(true, Ordering::Relaxed);
-                return Err(describe(&error, path));
+                // After a failed sync, a second sync may succeed without having written the data.
+                self.write_failed.store(true, Ordering::Relaxed);
+                return Err(io_error(&error, path));
             }
             Ok(()) => {}
         }
@@ -300,17 +313,17 @@ impl Folder {
             match std::fs::remove_file(path) {
                 Ok(()) => folders.extend(path.parent()),
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-                Err(error) => return Err(describe(&error, path)),
+                Err(error) => return Err(io_error(&error, path)),
             }
         }
         for folder in folders {
             match sync_folder(folder) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(describe(&error, folder)),
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error(&error, folder)),
                 _ => {}
             }
             let keys = self.keys();
             for folder in folder.ancestors().take_while(|folder| **folder != keys && folder.starts_with(&keys)) {
-                // One that is not empty stays.
+                // A folder that is not empty stays.
                 if std::fs::remove_dir(folder).is_err() {
                     break;
                 }
@@ -321,27 +334,27 @@ impl Folder {
     }
 }
 
-/// Moves a file to where none is, in one step.
+/// Renames a file atomically unless the target exists.
 #[cfg(target_os = "linux")]
-fn move_new(from: &Path, to: &Path) -> std::io::Result<()> {
+fn rename_if_absent(from: &Path, to: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
 
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every disk can.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => link_new(from, to),
+        // Not every filesystem supports this flag.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => link_if_absent(from, to),
         moved => Ok(moved?),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn move_new(from: &Path, to: &Path) -> std::io::Result<()> {
-    link_new(from, to)
+fn rename_if_absent(from: &Path, to: &Path) -> std::io::Result<()> {
+    link_if_absent(from, to)
 }
 
-fn link_new(from: &Path, to: &Path) -> std::io::Result<()> {
+fn link_if_absent(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::hard_link(from, to)?;
-    // What stays has another name and is removed later.
+    // A file that remains has only the temporary name and is removed by a sweep.
     drop(std::fs::remove_file(from));
     Ok(())
 }
@@ -350,8 +363,8 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// A failure of the disk as an error of ours.
-fn describe(error: &IoError, path: &Path) -> Error {
+/// Converts an I/O error.
+fn io_error(error: &IoError, path: &Path) -> Error {
     let (message, help, may_help) = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => (
             format!("the disk with `{}` is full", path.display()),
@@ -370,5 +383,8 @@ fn describe(error: &IoError, path: &Path) -> Error {
         ),
     };
     let cause: Box<dyn std::error::Error + Send + Sync> = error.to_string().into();
-    Error::new(Code::StoreUnavailable, message).help(help).retryable(may_help).caused_by(Arc::from(cause))
+    Error::new(ErrorCode::StoreUnavailable, message)
+        .with_help(help)
+        .with_retryable(may_help)
+        .with_source(Arc::from(cause))
 }

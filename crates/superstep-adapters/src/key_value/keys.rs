@@ -1,36 +1,36 @@
-//! Where things are: the one place that knows how a key is made.
+//! Names of all keys; no other module builds a key.
 //!
-//! `‹prefix›/in/‹thread›/` has all of a thread: `log/` its records, `base/` at which of them reading begins, `part/` its
-//! long values, `life/` that it has not outlived its time. `‹prefix›/threads/` lists the threads that exist,
-//! `‹prefix›/holders/` the processes that are alive. A thread has a folder of its own, so whatever its name is it cannot
-//! be taken for anything else.
+//! `‹prefix›/in/‹thread›/` contains everything of a thread: `log/` its records, `base/` markers of the record at
+//! which reading begins, `part/` its long values, `life/` a key that exists until the thread expires.
+//! `‹prefix›/threads/` is the index of existing threads, `‹prefix›/holders/` has the heartbeats of live processes.
+//! Each thread has its own folder, so no thread name collides with another key.
 
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::id::ThreadId;
 
-/// The longest prefix; with it every key is short enough for every store.
-const LONGEST_PREFIX: usize = 128;
+/// Longest prefix that keeps every key within the length limit of the port.
+const MAX_PREFIX_BYTES: usize = 128;
 
-/// Makes keys.
+/// Builder of the keys of one checkpointer.
 #[derive(Debug, Clone)]
-pub(super) struct Keys(String);
+pub(super) struct KeyBuilder(String);
 
-impl Keys {
+impl KeyBuilder {
     pub(super) fn new(prefix: &str) -> Result<Self> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
-        if (1..=LONGEST_PREFIX).contains(&prefix.len()) && prefix.bytes().all(is_plain) {
+        if (1..=MAX_PREFIX_BYTES).contains(&prefix.len()) && prefix.bytes().all(is_plain) {
             return Ok(Self(prefix.to_owned()));
         }
-        Err(Error::new(Code::ConfigInvalid, format!("`{prefix}` cannot be put before keys"))
-            .help(format!("take 1 to {LONGEST_PREFIX} of `A-Z a-z 0-9 _ . : -`")))
+        Err(Error::new(ErrorCode::ConfigInvalid, format!("`{prefix}` cannot be put before keys"))
+            .with_help(format!("take 1 to {MAX_PREFIX_BYTES} of `A-Z a-z 0-9 _ . : -`")))
     }
 
-    /// A key from its place: what follows the prefix.
+    /// Returns the key of a path, which is the part behind the prefix.
     pub(super) fn at(&self, place: &str) -> String {
         format!("{}/{place}", self.0)
     }
 
-    /// The place of a key.
+    /// Returns the path of a key, without the prefix.
     pub(super) fn place<'a>(&self, key: &'a str) -> &'a str {
         key.strip_prefix(&self.0).and_then(|rest| rest.strip_prefix('/')).unwrap_or(key)
     }
@@ -39,31 +39,31 @@ impl Keys {
         self.at(&format!("holders/{token:016x}"))
     }
 
-    /// What begins every key that lists a thread.
+    /// Returns the prefix of all keys of the thread index.
     pub(super) fn listed(&self) -> String {
         self.at("threads/")
     }
 
-    pub(super) fn listing(&self, thread: &ThreadId) -> String {
+    pub(super) fn index_key(&self, thread: &ThreadId) -> String {
         self.at(&format!("threads/{thread}"))
     }
 
-    /// What begins every key of every thread.
+    /// Returns the prefix of all keys inside threads.
     pub(super) fn threads(&self) -> String {
         self.at("in/")
     }
 
-    /// The thread that a key belongs to.
+    /// Returns the name of the thread that a key belongs to.
     pub(super) fn thread_of<'a>(&self, key: &'a str) -> Option<&'a str> {
         self.place(key).strip_prefix("in/")?.split('/').next()
     }
 
-    /// Stands behind every key of a thread.
-    pub(super) fn end_of(&self, thread: &str) -> String {
+    /// Returns a key that sorts after every key of a thread.
+    pub(super) fn range_end(&self, thread: &str) -> String {
         self.at(&format!("in/{thread}/z"))
     }
 
-    pub(super) fn folder(&self, thread: &ThreadId, kind: Kind) -> String {
+    pub(super) fn folder(&self, thread: &ThreadId, kind: KeyKind) -> String {
         self.at(&format!("in/{thread}/{}/", kind.name()))
     }
 
@@ -75,7 +75,7 @@ impl Keys {
         self.at(&format!("in/{thread}/base/{number:016x}"))
     }
 
-    pub(super) fn life(&self, thread: &ThreadId, number: u64) -> String {
+    pub(super) fn ttl_key(&self, thread: &ThreadId, number: u64) -> String {
         self.at(&format!("in/{thread}/life/{number:016x}"))
     }
 
@@ -84,16 +84,16 @@ impl Keys {
     }
 }
 
-/// What a thread has, by folder.
+/// Kind of a key inside a thread, one per folder.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum KeyKind {
     Base,
     Life,
     Record,
     Part,
 }
 
-impl Kind {
+impl KeyKind {
     fn name(self) -> &'static str {
         match self {
             Self::Base => "base",
@@ -104,7 +104,7 @@ impl Kind {
     }
 }
 
-/// The place of a record, which stands in it.
+/// Returns the path of a record, which is also stored in its envelope.
 pub(super) fn record_place(thread: &ThreadId, number: u64) -> String {
     format!("in/{thread}/log/{number:016x}")
 }
@@ -113,12 +113,12 @@ pub(super) fn part_place(thread: &ThreadId, name: &str) -> String {
     format!("in/{thread}/part/{name}")
 }
 
-/// The name of a long value that the record with this number is to have: nobody else ever makes the same.
+/// Returns a unique name for a long value of the record with this number.
 pub(super) fn part_name(number: u64, (token, count): (u64, u64)) -> String {
     format!("{number:016x}.{token:016x}.{count:x}")
 }
 
-/// The number that the last piece of a key begins with.
+/// Returns the number at the beginning of the last segment of a key.
 pub(super) fn number_in(key: &str) -> Option<u64> {
     let digits = key.rsplit('/').next()?.get(..16)?;
     u64::from_str_radix(digits, 16).ok()

@@ -1,50 +1,60 @@
-//! Who may move a thread: a record of its log, so that whoever was overtaken finds it when it writes.
+//! Leases on threads. A lease is a record in the log of the thread, so a process that lost its lease detects that
+//! when it writes.
 
 use std::sync::Arc;
 
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{KeyValue, Lease, ThreadStatus};
 
-use super::keeper::Note;
-use super::record::Record;
-use super::room::Room;
-use super::tables::{Mover, Tables};
-use super::thread::Log;
-use crate::log::{self, Taken};
+use super::backend::Backend;
+use super::background::BackgroundTask;
+use super::log_record::LogRecord;
+use super::thread_log::ThreadLog;
+use super::thread_tables::{LeaseOwner, ThreadTables};
+use crate::change_log::{self, AcquiredThread};
 
-/// How often it is tried to take a thread that others write to.
-const TRIES: usize = 64;
-/// Records of a thread beyond those it needs, before it is condensed.
-const SLACK: u64 = 256;
+/// Largest number of attempts to acquire a thread while other processes write to it.
+const MAX_ATTEMPTS: usize = 64;
+/// Number of records beyond the needed ones after which the log is compacted.
+const COMPACTION_SLACK: u64 = 256;
 
-/// Takes a thread for a run, unless another run that is alive has it.
-pub(super) async fn acquire<K: KeyValue>(room: &Arc<Room<K>>, thread: &ThreadId, run: RunId) -> Result<Lease> {
+/// Acquires a lease on a thread for a run, unless a run of a live process holds one.
+pub(super) async fn acquire<K: KeyValue>(room: &Arc<Backend<K>>, thread: &ThreadId, run: RunId) -> Result<Lease> {
     let cell = room.thread(thread);
     let mut log = cell.lock().await;
-    log.catch_up(room).await?;
-    room.show_life().await?;
-    for _ in 0..TRIES {
+    log.refresh(room).await?;
+    room.heartbeat_if_due().await?;
+    for _ in 0..MAX_ATTEMPTS {
         if let Some(taken) = try_acquire(room, &mut log, run).await? {
-            return Ok(room.held.take(thread, taken));
+            return Ok(room.history_cache.acquire(thread, taken));
         }
     }
-    Err(Error::new(Code::StoreUnavailable, format!("thread `{thread}` was written again and again while it was taken"))
-        .help("nothing was saved; try again"))
+    Err(Error::new(
+        ErrorCode::StoreUnavailable,
+        format!("thread `{thread}` was written again and again while it was taken"),
+    )
+    .with_help("nothing was saved; try again"))
 }
 
-async fn try_acquire<K: KeyValue>(room: &Arc<Room<K>>, log: &mut Log, run: RunId) -> Result<Option<Taken>> {
+async fn try_acquire<K: KeyValue>(
+    room: &Arc<Backend<K>>,
+    log: &mut ThreadLog,
+    run: RunId,
+) -> Result<Option<AcquiredThread>> {
     let is_gone = log.is_gone(room).await?;
     if !is_gone {
-        check_free(room, log, Some(run)).await?;
+        check_not_leased(room, log, Some(run)).await?;
     }
     let (number, before, is_new) = (log.next(), log.tables.fence, is_gone || log.tables.status.is_none());
-    let (fence, mover) = (room.fence_above(before), Mover { run, holder: room.token });
+    let (fence, mover) = (room.fence_above(before), LeaseOwner { run, process_token: room.token });
     let record = match is_new {
-        true => Record::Whole(Box::new(Tables { fence, mover: Some(mover), ..log.tables.anew(number) })),
-        false => Record::Taken { fence, mover },
+        true => {
+            LogRecord::Whole(Box::new(ThreadTables { fence, lease_owner: Some(mover), ..log.tables.restarted(number) }))
+        }
+        false => LogRecord::Taken { fence, mover },
     };
-    let mut loan = Loan { room, thread: &log.thread.clone(), fence, is_kept: false };
+    let mut loan = LeaseGuard { room, thread: &log.thread.clone(), fence, is_kept: false };
     if !log.append(room, record).await? {
         loan.is_kept = true;
         return Ok(None);
@@ -52,52 +62,57 @@ async fn try_acquire<K: KeyValue>(room: &Arc<Room<K>>, log: &mut Log, run: RunId
     if is_new && number > 0 {
         log.begin_at(room, number).await?;
     }
-    if (is_new && number > 0) || log.is_long(SLACK) {
-        room.note(Note::Clear(log.thread.clone()));
+    if (is_new && number > 0) || log.is_long(COMPACTION_SLACK) {
+        room.run_in_background(BackgroundTask::Clear(log.thread.clone()));
     }
     loan.is_kept = true;
-    Ok(Some(Taken { row: log.tables.life.cast_signed(), fence, before, is_new: false }))
+    Ok(Some(AcquiredThread { row: log.tables.first_record.cast_signed(), fence, before, is_new: false }))
 }
 
-/// Whether a thread is worth condensing.
-pub(super) fn is_long(log: &Log) -> bool {
-    log.is_long(SLACK)
+/// Returns true if the log of a thread should be compacted.
+pub(super) fn needs_compaction(log: &ThreadLog) -> bool {
+    log.is_long(COMPACTION_SLACK)
 }
 
-/// A thread that was taken, or perhaps was, for somebody who may have stopped waiting: it is then given back.
-struct Loan<'a, K: KeyValue> {
-    room: &'a Room<K>,
+/// Guard that releases a lease that was (or may have been) acquired, if the future is dropped before the caller
+/// receives it.
+struct LeaseGuard<'a, K: KeyValue> {
+    room: &'a Backend<K>,
     thread: &'a ThreadId,
     fence: u64,
     is_kept: bool,
 }
 
-impl<K: KeyValue> Drop for Loan<'_, K> {
+impl<K: KeyValue> Drop for LeaseGuard<'_, K> {
     fn drop(&mut self) {
         if !self.is_kept {
-            give_back(self.room, self.thread, self.fence);
+            release(self.room, self.thread, self.fence);
         }
     }
 }
 
-/// Gives a thread back, without waiting.
-pub(super) fn give_back<K: KeyValue>(room: &Room<K>, thread: &ThreadId, fence: u64) {
-    room.note(Note::Release(thread.clone(), fence));
+/// Releases a lease in the background.
+pub(super) fn release<K: KeyValue>(room: &Backend<K>, thread: &ThreadId, fence: u64) {
+    room.run_in_background(BackgroundTask::Release(thread.clone(), fence));
 }
 
-/// Refuses when another run moves the thread; `run` may have it already.
-pub(super) async fn check_free<K: KeyValue>(room: &Room<K>, log: &Log, run: Option<RunId>) -> Result<()> {
-    let Some(mover) = log.tables.mover else { return Ok(()) };
-    if run == Some(mover.run) || !log.is_moved(room).await? {
+/// Returns an error if a run other than `run` holds a live lease on the thread.
+pub(super) async fn check_not_leased<K: KeyValue>(
+    room: &Backend<K>,
+    log: &ThreadLog,
+    run: Option<RunId>,
+) -> Result<()> {
+    let Some(mover) = log.tables.lease_owner else { return Ok(()) };
+    if run == Some(mover.run) || !log.is_leased(room).await? {
         return Ok(());
     }
-    Err(log::busy(&log.thread, mover.run))
+    Err(change_log::thread_busy(&log.thread, mover.run))
 }
 
-/// How a thread stands. Whoever died while moving it moves it no longer.
-pub(super) async fn status<K: KeyValue>(room: &Room<K>, log: &Log) -> Result<Option<ThreadStatus>> {
+/// Returns the status of a thread. A thread whose lease holder died is idle.
+pub(super) async fn status<K: KeyValue>(room: &Backend<K>, log: &ThreadLog) -> Result<Option<ThreadStatus>> {
     match log.tables.status {
-        Some(ThreadStatus::Busy) if !log.is_moved(room).await? => Ok(Some(ThreadStatus::Idle)),
+        Some(ThreadStatus::Busy) if !log.is_leased(room).await? => Ok(Some(ThreadStatus::Idle)),
         status => Ok(status),
     }
 }

@@ -1,80 +1,81 @@
-//! Removing old checkpoints: what goes is decided by the log of changes and becomes one record; after that its values go.
+//! Pruning of old checkpoints: the change log decides what is removed, one record states the result, then the values
+//! are deleted.
 
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::id::ThreadId;
 use superstep_core::port::{KeyValue, PruneReport, Retention};
 
-use super::read::{self, Bodies, with_bodies};
-use super::record::{Record, Removed};
-use super::room::Room;
-use super::tables::{LineTable, Tables};
-use super::thread::Log;
-use crate::log::{Candidate, Holdings, prune as decide};
+use super::backend::Backend;
+use super::log_record::{LogRecord, RemovedRows};
+use super::read::{self, LongValues, with_bodies};
+use super::thread_log::ThreadLog;
+use super::thread_tables::{HistoryTable, ThreadTables};
+use crate::change_log::{NonCheckpointRows, PruneRow, prune as decide};
 
-/// How often it is thought about anew because somebody wrote the thread.
+/// Largest number of attempts while other processes write to the thread.
 const TRIES: usize = 64;
-/// Records of a thread beyond those it needs, before it is condensed.
+/// Number of records beyond the needed ones after which the log is compacted.
 const SLACK: u64 = 16;
 
-/// Removes old checkpoints of every graph of a thread.
+/// Removes old checkpoints of every namespace of a thread.
 pub(super) async fn prune<K: KeyValue>(
-    room: &Room<K>,
+    room: &Backend<K>,
     thread: &ThreadId,
     retention: &Retention,
 ) -> Result<PruneReport> {
-    let Some(mut log) = room.look(thread).await? else { return Ok(PruneReport::default()) };
-    log.check_whole()?;
+    let Some(mut log) = room.read_thread(thread).await? else { return Ok(PruneReport::default()) };
+    log.check_not_corrupt()?;
     for _ in 0..TRIES {
-        let read = |tables: &Tables, bodies: &mut Bodies| decide_all(tables, retention, bodies);
+        let read = |tables: &ThreadTables, bodies: &mut LongValues| decide_all(tables, retention, bodies);
         let (report, removed) = with_bodies(room, &mut log, read).await?;
         if retention.dry_run {
             return Ok(report);
         }
-        if removed.is_empty() || log.append(room, Record::Pruned(removed)).await? {
-            condense_or_clear(room, &mut log).await?;
+        if removed.is_empty() || log.append(room, LogRecord::Pruned(removed)).await? {
+            compact_or_clean(room, &mut log).await?;
             return Ok(report);
         }
     }
-    Err(written_again(thread, "it was pruned"))
+    Err(concurrent_write_error(thread, "it was pruned"))
 }
 
-/// Removes what no record needs any longer; also what somebody who died has left.
-pub(super) async fn condense_or_clear<K: KeyValue>(room: &Room<K>, log: &mut Log) -> Result<()> {
-    if log.is_long(SLACK) { log.condense(room).await } else { log.clear(room).await }
+/// Removes records and values that are no longer needed, also those left by dead processes.
+pub(super) async fn compact_or_clean<K: KeyValue>(room: &Backend<K>, log: &mut ThreadLog) -> Result<()> {
+    if log.is_long(SLACK) { log.compact(room).await } else { log.clear(room).await }
 }
 
-pub(super) fn written_again(thread: &ThreadId, what: &str) -> Error {
+pub(super) fn concurrent_write_error(thread: &ThreadId, what: &str) -> Error {
     let message = format!("thread `{thread}` was written again and again while {what}");
-    Error::new(Code::StoreUnavailable, message).help("nothing was removed; try again")
+    Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing was removed; try again")
 }
 
-/// What goes from all graphs of a thread; `None` while something is missing that has to be looked at.
+/// Decides what is removed from every namespace of a thread; returns `None` while long values are missing.
 fn decide_all(
-    tables: &Tables,
+    tables: &ThreadTables,
     retention: &Retention,
-    bodies: &mut Bodies,
-) -> Result<Option<(PruneReport, Vec<Removed>)>> {
+    bodies: &mut LongValues,
+) -> Result<Option<(PruneReport, Vec<RemovedRows>)>> {
     let (mut report, mut removed, mut is_known) = (PruneReport::default(), Vec::new(), true);
-    for line in &tables.lines {
+    for line in &tables.histories {
         let Some(candidates) = candidates(line, retention, bodies)? else {
             is_known = false;
             continue;
         };
-        let holdings = Holdings {
+        let holdings = NonCheckpointRows {
             remnants: line.remnants.values().cloned().collect(),
             parts: line.parts.iter().map(|(number, part)| (*number, (part.field, part.before))).collect(),
         };
         let pruning = decide(candidates, holdings, retention)?;
-        if pruning.gone.is_empty() {
+        if pruning.removed.is_empty() {
             continue;
         }
         let unneeded = line.parts.values().filter(|part| !pruning.parts.contains(&part.number));
-        report.checkpoints += pruning.gone.len();
+        report.checkpoints += pruning.removed.len();
         report.bytes += pruning.bytes + unneeded.clone().map(|part| part.body.length()).sum::<u64>();
-        removed.push(Removed {
+        removed.push(RemovedRows {
             namespace: line.namespace.clone(),
-            gone: pruning.gone,
-            heads: pruning.rewritten.into_iter().map(|row| (row.number, row.heads)).collect(),
+            gone: pruning.removed,
+            heads: pruning.rewritten.into_iter().map(|row| (row.number, row.value_index)).collect(),
             remnants: pruning.remnants,
             parts: unneeded.map(|part| part.number).collect(),
             origins: line.origins.keys().filter(|number| !pruning.origins.contains(number)).copied().collect(),
@@ -83,12 +84,12 @@ fn decide_all(
     Ok(is_known.then_some((report, removed)))
 }
 
-fn candidates(line: &LineTable, retention: &Retention, bodies: &mut Bodies) -> Result<Option<Vec<Candidate>>> {
+fn candidates(line: &HistoryTable, retention: &Retention, bodies: &mut LongValues) -> Result<Option<Vec<PruneRow>>> {
     let (mut candidates, mut is_known) = (Vec::new(), true);
     for row in line.rows.values() {
-        let origin = if retention.asks_for_origin() { Some(read::origin(line, row)?) } else { None };
+        let origin = if retention.needs_run_info() { Some(read::origin(line, row)?) } else { None };
         match read::pending(line, row, bodies)? {
-            Some(pending) => candidates.push(Candidate::new(row.clone(), origin.as_deref(), &pending)),
+            Some(pending) => candidates.push(PruneRow::new(row.clone(), origin.as_deref(), &pending)),
             None => is_known = false,
         }
     }

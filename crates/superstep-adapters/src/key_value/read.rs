@@ -1,42 +1,42 @@
-//! Rows that become checkpoints.
+//! Assembles checkpoints from rows.
 //!
-//! What is in memory answers at once; long values are fetched when a checkpoint needs them. A reader says which are
-//! missing and is asked again once they are there.
+//! Tables in memory are read directly; long values are fetched when a checkpoint needs them. A read function adds
+//! missing values to a list and is called again after they have been fetched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use superstep_core::checkpoint::{Origin, Pending};
+use superstep_core::checkpoint::{PendingEntry, RunInfo};
 use superstep_core::error::Result;
 use superstep_core::id::CheckpointId;
-use superstep_core::port::{At, HistoryQuery, KeyValue, Loaded};
+use superstep_core::port::{CheckpointSelector, CheckpointTuple, HistoryQuery, KeyValue};
 
-use super::frame::damaged as damaged_value;
+use super::backend::Backend;
+use super::envelope::damaged as damaged_value;
 use super::keys::part_place;
-use super::room::Room;
-use super::tables::{Body, LineTable, Tables};
-use super::thread::{Log, long_values};
-use crate::log::{
-    self, Base, End, Entry, Gather, Line, Need, OriginRow, PartRow, PendingRow, Place, Row, WithMade, damaged,
-    read_change,
+use super::thread_log::{ThreadLog, long_values};
+use super::thread_tables::{HistoryTable, ThreadTables, ValueBody};
+use crate::change_log::{
+    self, CachedHistory, CheckpointAssembler, CheckpointRow, CheckpointWithChanges, HistoryKey, HistoryWriter,
+    MissingRows, ParentCheckpoint, PartRow, PendingRow, RunInfoRow, ValueLocation, corrupt_row_error, read_change,
 };
 
-/// How often others may remove values while they are read.
+/// Largest number of restarts because another process removed values during the read.
 const TRIES: usize = 8;
 
-/// Long values that were fetched, and those that are still to be.
+/// Fetched long values, and the names of those still missing.
 #[derive(Default)]
-pub(super) struct Bodies {
+pub(super) struct LongValues {
     known: BTreeMap<String, Vec<u8>>,
     missing: BTreeSet<String>,
 }
 
-impl Bodies {
-    /// The bytes of a body, where they are known; otherwise they are noted as missing.
-    pub(super) fn of<'a>(&'a mut self, body: &'a Body) -> Option<&'a [u8]> {
+impl LongValues {
+    /// Returns the bytes of a body if they are available; otherwise adds its name to the missing values.
+    pub(super) fn of<'a>(&'a mut self, body: &'a ValueBody) -> Option<&'a [u8]> {
         match body {
-            Body::Short(bytes) => Some(bytes),
-            Body::Long { name, .. } => {
+            ValueBody::Short(bytes) => Some(bytes),
+            ValueBody::Long { name, .. } => {
                 if !self.known.contains_key(name) {
                     self.missing.insert(name.clone());
                 }
@@ -46,13 +46,13 @@ impl Bodies {
     }
 }
 
-/// Reads until nothing is missing. `read` gives `None` as long as something is.
+/// Calls `read` and fetches missing values until it returns a result; `None` means that values are missing.
 pub(super) async fn with_bodies<K: KeyValue, T>(
-    room: &Room<K>,
-    log: &mut Log,
-    mut read: impl FnMut(&Tables, &mut Bodies) -> Result<Option<T>>,
+    room: &Backend<K>,
+    log: &mut ThreadLog,
+    mut read: impl FnMut(&ThreadTables, &mut LongValues) -> Result<Option<T>>,
 ) -> Result<T> {
-    let (mut bodies, mut tries, was_whole) = (Bodies::default(), 0, log.damage.is_none());
+    let (mut bodies, mut tries, was_whole) = (LongValues::default(), 0, log.corruption.is_none());
     loop {
         if let Some(done) = read(&log.tables, &mut bodies)? {
             return Ok(done);
@@ -64,11 +64,12 @@ pub(super) async fn with_bodies<K: KeyValue, T>(
                 bodies.known.insert(name, value);
                 continue;
             }
-            // Somebody may have pruned it away since the thread was read; then the tables say so now.
+            // Another process may have pruned the value since the thread was read; the tables show that after reading
+            // on.
             let (before, place) = (log.next(), part_place(&log.thread, &name));
-            log.read_up(room).await?;
+            log.refresh_readable(room).await?;
             if was_whole {
-                log.check_whole()?;
+                log.check_not_corrupt()?;
             }
             tries += 1;
             if log.next() == before || tries > TRIES {
@@ -79,29 +80,35 @@ pub(super) async fn with_bodies<K: KeyValue, T>(
     }
 }
 
-fn find(line: &LineTable, at: At) -> Option<&Row> {
+fn find(line: &HistoryTable, at: CheckpointSelector) -> Option<&CheckpointRow> {
     match at {
-        At::Latest | At::Newer(_) => line.rows.last_key_value().map(|(_, row)| row),
-        At::Id(id) => line.rows.get(line.numbers.get(&id)?),
+        CheckpointSelector::Latest | CheckpointSelector::NewerThan(_) => line.rows.last_key_value().map(|(_, row)| row),
+        CheckpointSelector::Id(id) => line.rows.get(line.numbers.get(&id)?),
     }
 }
 
-/// What the run of a checkpoint has in common.
-pub(super) fn origin(line: &LineTable, row: &Row) -> Result<Arc<Origin>> {
+/// Returns the run info of a checkpoint.
+pub(super) fn origin(line: &HistoryTable, row: &CheckpointRow) -> Result<Arc<RunInfo>> {
     match line.origins.get(&row.origin) {
-        Some(origin) => Ok(Arc::new(OriginRow::read(&origin.body, row.mark.id)?)),
-        None => Err(damaged(row.mark.id, "what its run has in common is gone")),
+        Some(origin) => Ok(Arc::new(RunInfoRow::read(&origin.body, row.header.id)?)),
+        None => Err(corrupt_row_error(row.header.id, "what its run has in common is gone")),
     }
 }
 
-/// What is known of the tasks of a checkpoint, in the order it became known; `None` while a part of it is missing.
-pub(super) fn pending(line: &LineTable, row: &Row, bodies: &mut Bodies) -> Result<Option<Vec<Pending>>> {
+/// Returns the pending entries of a checkpoint in the order in which they were written; `None` while a long value is
+/// missing.
+pub(super) fn pending(
+    line: &HistoryTable,
+    row: &CheckpointRow,
+    bodies: &mut LongValues,
+) -> Result<Option<Vec<PendingEntry>>> {
     let (mut pending, mut is_whole) = (Vec::new(), true);
     for known in line.pending.get(&row.number).into_iter().flatten() {
         match bodies.of(&known.body) {
             Some(body) => {
                 let (task, slot) = (known.task, known.slot.clone());
-                pending.push(PendingRow { checkpoint: row.number, task, slot, body: body.to_vec() }.read(row.mark.id)?);
+                pending
+                    .push(PendingRow { checkpoint: row.number, task, slot, body: body.to_vec() }.read(row.header.id)?);
             }
             None => is_whole = false,
         }
@@ -109,19 +116,19 @@ pub(super) fn pending(line: &LineTable, row: &Row, bodies: &mut Bodies) -> Resul
     Ok(is_whole.then_some(pending))
 }
 
-/// Gives whatever the checkpoints still need; false while a part of it is missing.
-fn fill(line: &LineTable, gather: &mut Gather, bodies: &mut Bodies) -> Result<bool> {
+/// Adds everything that the checkpoints still need; returns false while a long value is missing.
+fn fill(line: &HistoryTable, gather: &mut CheckpointAssembler, bodies: &mut LongValues) -> Result<bool> {
     loop {
-        let needs = gather.needs()?;
+        let needs = gather.missing_rows()?;
         if needs.is_empty() {
             return Ok(true);
         }
         let mut is_whole = true;
         for need in needs {
             match need {
-                Need::Row(number) => give_row(line, number, gather)?,
-                Need::Values(number) => give_values(line, number, gather)?,
-                Need::Parts(number) => is_whole &= give_parts(line, number, gather, bodies)?,
+                MissingRows::Row(number) => give_row(line, number, gather)?,
+                MissingRows::Values(number) => give_values(line, number, gather)?,
+                MissingRows::Parts(number) => is_whole &= give_parts(line, number, gather, bodies)?,
             }
         }
         if !is_whole {
@@ -130,42 +137,49 @@ fn fill(line: &LineTable, gather: &mut Gather, bodies: &mut Bodies) -> Result<bo
     }
 }
 
-fn give_row(line: &LineTable, number: u64, gather: &mut Gather) -> Result<()> {
+fn give_row(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) -> Result<()> {
     match line.rows.get(&number) {
-        Some(row) => gather.give_row(row.clone()),
-        None => Err(gather.damaged(None, &format!("checkpoint {number} of its line is gone"))),
+        Some(row) => gather.add_row(row.clone()),
+        None => Err(gather.corrupt_rows_error(None, &format!("checkpoint {number} of its line is gone"))),
     }
 }
 
-fn give_values(line: &LineTable, number: u64, gather: &mut Gather) -> Result<()> {
+fn give_values(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) -> Result<()> {
     let row = line.rows.get(&number).map(|row| &row.values);
     match row.or_else(|| line.remnants.get(&number).map(|remnant| &remnant.values)) {
         Some(values) => {
-            gather.give_values(number, values.clone());
+            gather.add_values(number, values.clone());
             Ok(())
         }
-        None => Err(gather.damaged(None, &format!("the values of checkpoint {number} of its line are gone"))),
+        None => {
+            Err(gather.corrupt_rows_error(None, &format!("the values of checkpoint {number} of its line are gone")))
+        }
     }
 }
 
-/// A part and those it builds on, as far as they are not known.
-fn give_parts(line: &LineTable, number: u64, gather: &mut Gather, bodies: &mut Bodies) -> Result<bool> {
-    let (mut next, mut is_whole) = (Some(End::Part(number)), true);
-    while let Some(End::Part(number)) = next
+/// Adds a part and the earlier parts that it builds on, unless they are present.
+fn give_parts(
+    line: &HistoryTable,
+    number: u64,
+    gather: &mut CheckpointAssembler,
+    bodies: &mut LongValues,
+) -> Result<bool> {
+    let (mut next, mut is_whole) = (Some(ValueLocation::Part(number)), true);
+    while let Some(ValueLocation::Part(number)) = next
         && !gather.has_part(number)
     {
         let Some(part) = line.parts.get(&number) else {
-            return Err(gather.damaged(None, &format!("part {number} of its values is gone")));
+            return Err(gather.corrupt_rows_error(None, &format!("part {number} of its values is gone")));
         };
         let Some(change) = read_change(&part.change) else {
-            return Err(gather.damaged(Some(part.field), "it is no change"));
+            return Err(gather.corrupt_rows_error(Some(part.field), "it is no change"));
         };
-        // Parts build on earlier ones: another way round would be followed for ever.
-        next = part.before.filter(|before| !matches!(before, End::Part(before) if *before >= number));
+        // A part builds on earlier ones only; following a later one could loop forever.
+        next = part.before.filter(|before| !matches!(before, ValueLocation::Part(before) if *before >= number));
         match bodies.of(&part.body) {
             Some(body) => {
                 let (field, before, body) = (part.field, part.before, body.to_vec());
-                gather.give_part(PartRow { number, field, before, change, body });
+                gather.add_part(PartRow { number, field, before, change, body });
             }
             None => is_whole = false,
         }
@@ -173,47 +187,52 @@ fn give_parts(line: &LineTable, number: u64, gather: &mut Gather, bodies: &mut B
     Ok(is_whole)
 }
 
-/// Refuses what would have to be read behind the damage of a thread: all but the checkpoint with this id and what is
-/// before it. What became known of its tasks there is lost.
-pub(super) fn check_readable(log: &Log, place: &Place, id: Option<CheckpointId>) -> Result<()> {
+/// Rejects reads behind the corrupt record of a thread. Readable are the checkpoint with this id and those before it;
+/// pending entries behind the corrupt record are lost.
+pub(super) fn check_readable(log: &ThreadLog, place: &HistoryKey, id: Option<CheckpointId>) -> Result<()> {
     let line = log.tables.line(&place.1).map(|(_, line)| line);
     match (line, id) {
         (Some(line), Some(id)) if line.numbers.contains_key(&id) => Ok(()),
-        _ => log.check_whole(),
+        _ => log.check_not_corrupt(),
     }
 }
 
-/// A checkpoint, where there is one.
-pub(super) fn load(tables: &Tables, place: &Place, at: At, bodies: &mut Bodies) -> Result<Option<Option<Loaded>>> {
+/// Loads a checkpoint; the outer `None` means that long values are missing.
+pub(super) fn load(
+    tables: &ThreadTables,
+    place: &HistoryKey,
+    at: CheckpointSelector,
+    bodies: &mut LongValues,
+) -> Result<Option<Option<CheckpointTuple>>> {
     let Some((_, line)) = tables.line(&place.1) else { return Ok(Some(None)) };
     let Some(row) = find(line, at) else { return Ok(Some(None)) };
     let (origin, pending) = (origin(line, row)?, pending(line, row, bodies)?);
-    let mut gather = Gather::new(&place.0, &place.1, line.names.clone());
-    if at == At::Newer(row.mark.id) {
+    let mut gather = CheckpointAssembler::new(&place.0, &place.1, line.names.clone());
+    if at == CheckpointSelector::NewerThan(row.header.id) {
         let Some(pending) = pending else { return Ok(None) };
-        return Ok(Some(Some(gather.outline(row.clone(), &origin, pending)?)));
+        return Ok(Some(Some(gather.without_values(row.clone(), &origin, pending)?)));
     }
     let is_known = pending.is_some();
-    gather.want(row.clone(), origin, pending.unwrap_or_default())?;
+    gather.request(row.clone(), origin, pending.unwrap_or_default())?;
     if !fill(line, &mut gather, bodies)? || !is_known {
         return Ok(None);
     }
     Ok(Some(gather.finish()?.pop()))
 }
 
-/// A part of a history, newest first.
+/// Loads a section of a history, newest first.
 pub(super) fn history(
-    tables: &Tables,
-    place: &Place,
+    tables: &ThreadTables,
+    place: &HistoryKey,
     query: &HistoryQuery,
-    bodies: &mut Bodies,
-) -> Result<Option<Vec<Loaded>>> {
+    bodies: &mut LongValues,
+) -> Result<Option<Vec<CheckpointTuple>>> {
     let Some((_, line)) = tables.line(&place.1) else { return Ok(Some(Vec::new())) };
     let before = match query.before {
         None => u64::MAX,
-        Some(id) => *line.numbers.get(&id).ok_or_else(|| log::missing(id))?,
+        Some(id) => *line.numbers.get(&id).ok_or_else(|| change_log::checkpoint_not_found(id))?,
     };
-    let mut gather = Gather::new(&place.0, &place.1, line.names.clone());
+    let mut gather = CheckpointAssembler::new(&place.0, &place.1, line.names.clone());
     let (mut origins, mut is_known, mut left) = (BTreeMap::new(), true, query.limit.unwrap_or(usize::MAX));
     for row in line.rows.range(..before).rev().map(|(_, row)| row) {
         if left == 0 {
@@ -227,10 +246,10 @@ pub(super) fn history(
                 read
             }
         };
-        if query.matches_pieces(&row.mark, &shared) {
+        if query.matches_columns(&row.header, &shared) {
             let pending = pending(line, row, bodies)?;
             is_known &= pending.is_some();
-            gather.want(row.clone(), shared, pending.unwrap_or_default())?;
+            gather.request(row.clone(), shared, pending.unwrap_or_default())?;
             left -= 1;
         }
     }
@@ -240,21 +259,25 @@ pub(super) fn history(
     gather.finish().map(Some)
 }
 
-/// A line as its writer needs it.
-pub(super) fn entry(tables: &Tables, place: &Place) -> Result<Entry> {
-    let Some((number, line)) = tables.line(&place.1) else { return Ok(Entry::default()) };
-    let base = base(tables, place, At::Latest)?.unwrap_or_default();
+/// Returns a history as the history writer needs it.
+pub(super) fn entry(tables: &ThreadTables, place: &HistoryKey) -> Result<CachedHistory> {
+    let Some((number, line)) = tables.line(&place.1) else { return Ok(CachedHistory::default()) };
+    let base = base(tables, place, CheckpointSelector::Latest)?.unwrap_or_default();
     let newest_part = line.parts.last_key_value().map_or(0, |(number, _)| *number);
-    let known = Line::new((base.number, newest_part), line.names.to_vec(), base);
-    Ok(Entry::new(Some(number as i64), known))
+    let known = HistoryWriter::new((base.number, newest_part), line.names.to_vec(), base);
+    Ok(CachedHistory::new(Some(number as i64), known))
 }
 
-/// A checkpoint as far as the next one builds on it.
-pub(super) fn base(tables: &Tables, place: &Place, at: At) -> Result<Option<Base>> {
+/// Returns the information about a checkpoint that the next checkpoint builds on.
+pub(super) fn base(
+    tables: &ThreadTables,
+    place: &HistoryKey,
+    at: CheckpointSelector,
+) -> Result<Option<ParentCheckpoint>> {
     let Some((_, line)) = tables.line(&place.1) else { return Ok(None) };
     let Some(row) = find(line, at) else { return Ok(None) };
-    let mut gather = Gather::new(&place.0, &place.1, line.names.clone());
-    gather.want(row.clone(), origin(line, row)?, Vec::new())?;
+    let mut gather = CheckpointAssembler::new(&place.0, &place.1, line.names.clone());
+    gather.request(row.clone(), origin(line, row)?, Vec::new())?;
     loop {
         match gather.base()? {
             Ok(base) => return Ok(base),
@@ -263,22 +286,23 @@ pub(super) fn base(tables: &Tables, place: &Place, at: At) -> Result<Option<Base
     }
 }
 
-/// A checkpoint and which fields it changed.
+/// Loads a checkpoint with the names of the fields it changed.
 pub(super) fn with_made(
-    tables: &Tables,
-    place: &Place,
+    tables: &ThreadTables,
+    place: &HistoryKey,
     id: CheckpointId,
-    bodies: &mut Bodies,
-) -> Result<Option<Option<WithMade>>> {
-    let Some(loaded) = load(tables, place, At::Id(id), bodies)? else { return Ok(None) };
-    let (Some(loaded), Some((_, line)), Some(own)) = (loaded, tables.line(&place.1), base(tables, place, At::Id(id))?)
+    bodies: &mut LongValues,
+) -> Result<Option<Option<CheckpointWithChanges>>> {
+    let Some(loaded) = load(tables, place, CheckpointSelector::Id(id), bodies)? else { return Ok(None) };
+    let (Some(loaded), Some((_, line)), Some(own)) =
+        (loaded, tables.line(&place.1), base(tables, place, CheckpointSelector::Id(id))?)
     else {
         return Ok(Some(None));
     };
     let parent = match loaded.checkpoint.parent {
-        None => Some(Base::default()),
-        Some(parent) => base(tables, place, At::Id(parent))?,
+        None => Some(ParentCheckpoint::default()),
+        Some(parent) => base(tables, place, CheckpointSelector::Id(parent))?,
     };
-    let made = parent.map(|parent| log::made(&line.names, &own, &parent));
+    let made = parent.map(|parent| change_log::changed_fields(&line.names, &own, &parent));
     Ok(Some(Some((loaded, made))))
 }

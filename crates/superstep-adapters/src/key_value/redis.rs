@@ -1,8 +1,8 @@
-//! Values under keys in Redis.
+//! A key-value store in Redis.
 //!
-//! Every key is also in one sorted set, changed in the same script as the value: so keys are listed in their order, and
-//! no name is ever taken for a pattern. Connections live on a thread of their own, so that the store works without a
-//! runtime and outlives any.
+//! Every key is also a member of one sorted set, which is changed in the same script as the value; so keys are listed
+//! in order, and no key is interpreted as a pattern. Connections run on a dedicated thread, so that the store works
+//! without a Tokio runtime and outlives the runtime of its caller.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use ::redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use ::redis::{Client, ErrorKind, FromRedisValue, RedisError, RedisResult, Script, ServerErrorKind};
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::port::{KeyValue, Put, is_key};
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::port::{KeyValue, PutOptions, is_valid_key};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// The most keys that one script looks at: a server does nothing else meanwhile.
+/// Largest number of keys per script, because the server runs nothing else during a script.
 const PAGE: usize = 512;
 
-/// Keys: the value, the set. Arguments: the value, whether only a new one, how long in milliseconds, the name.
+/// `KEYS`: the value, the set. `ARGV`: the value, `1` for only if new, time to live in milliseconds, the key.
 const PUT: &str = "
 local how = {}
 if ARGV[2] == '1' then how[#how + 1] = 'NX' end
@@ -27,7 +27,7 @@ if not redis.call('SET', KEYS[1], ARGV[1], unpack(how)) then return 0 end
 redis.call('ZADD', KEYS[2], 0, ARGV[4])
 return 1";
 
-/// Keys: the set. Arguments: what values begin with, the names.
+/// `KEYS`: the set. `ARGV`: the prefix of values, the keys.
 const DELETE: &str = "
 for at = 2, #ARGV do
     redis.call('UNLINK', ARGV[1] .. ARGV[at])
@@ -35,7 +35,8 @@ for at = 2, #ARGV do
 end
 return 1";
 
-/// Keys: the set. Arguments: what values begin with, the range, how many. What has lapsed is taken from the set.
+/// `KEYS`: the set. `ARGV`: the prefix of values, both ends of the range, the limit. Expired keys are removed from
+/// the set.
 const LIST: &str = "
 local found, from, most = {}, ARGV[2], tonumber(ARGV[4])
 while #found < most do
@@ -52,7 +53,7 @@ while #found < most do
 end
 return found";
 
-/// How a server is connected to; see [`Redis::options`].
+/// Connection settings of a server; see [`RedisKeyValue::options`].
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct RedisOptions {
@@ -67,14 +68,14 @@ impl Default for RedisOptions {
 }
 
 impl RedisOptions {
-    /// What the names in the server begin with: values are `‹space›=‹key›`, the set of keys is `‹space›#`. `superstep`
-    /// unless told; 1 to 128 of `A-Z a-z 0-9 _ . : -`.
+    /// Sets the prefix of all names in the server: a value is stored under `‹space›=‹key›`, the set of keys is
+    /// `‹space›#`. Default: `superstep`. A prefix has 1 to 128 of the characters `A-Z a-z 0-9 _ . : -`.
     pub fn space(mut self, space: impl Into<String>) -> Self {
         self.space = space.into();
         self
     }
 
-    /// How long a server that does not answer is waited for before a call fails. 10 seconds unless told.
+    /// Sets the time after which a call fails if the server does not respond. Default: 10 seconds.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -83,74 +84,74 @@ impl RedisOptions {
     /// Connects to a server: `redis://:password@host:port/database`, or `redis+unix:///path/of/the/socket`.
     ///
     /// # Errors
-    /// When the address cannot be read or asks for encryption (`rediss`), or the server cannot be reached or refuses
-    /// the password.
-    pub async fn connect(&self, url: &str) -> Result<Redis> {
+    /// Returns an error if the URL is invalid or requests TLS (`rediss`), if the server cannot be reached, or if the
+    /// server rejects the password.
+    pub async fn connect(&self, url: &str) -> Result<RedisKeyValue> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
         if !(1..=128).contains(&self.space.len()) || !self.space.bytes().all(is_plain) {
-            return Err(Error::new(Code::ConfigInvalid, format!("`{}` cannot be put before names", self.space))
-                .help("take 1 to 128 of `A-Z a-z 0-9 _ . : -`"));
+            return Err(Error::new(ErrorCode::ConfigInvalid, format!("`{}` cannot be put before names", self.space))
+                .with_help("take 1 to 128 of `A-Z a-z 0-9 _ . : -`"));
         }
         let client = Client::open(url).map_err(|error| {
-            Error::new(Code::ConfigInvalid, format!("the address of the Redis server cannot be used: {error}"))
-                .help("write `redis://:password@host:port/database`; encryption (`rediss`) is not supported yet")
+            Error::new(ErrorCode::ConfigInvalid, format!("the address of the Redis server cannot be used: {error}"))
+                .with_help("write `redis://:password@host:port/database`; encryption (`rediss`) is not supported yet")
         })?;
         let config = ConnectionManagerConfig::new()
             .set_response_timeout(Some(self.patience))
             .set_connection_timeout(Some(self.patience))
             .set_max_delay(self.patience / 4);
-        let room = Room::start().await?;
+        let room = IoThread::start().await?;
         let manager = room.perform(async move { ConnectionManager::new_with_config(client, config).await }).await?;
         let asked = manager.clone();
         let warnings = room.perform(async move { Ok(warnings(asked).await) }).await?;
-        Ok(Redis(Arc::new(Inner { room, manager, warnings, space: self.space.clone() })))
+        Ok(RedisKeyValue(Arc::new(RedisInner { room, manager, warnings, space: self.space.clone() })))
     }
 }
 
-/// A Redis server as a store of values under keys. Clones are one and the same.
+/// A key-value store in a Redis server. Clones share one store.
 ///
-/// Any number of processes on any number of machines may share it. What was told as saved is as safe as the server makes
-/// it: see [`Redis::warnings`]. One server, or one that takes over for it; not a cluster.
+/// Any number of processes on any number of machines may share a server. The durability of saved values depends on
+/// the settings of the server: see [`RedisKeyValue::warnings`]. Supports a single server or one with failover, not a cluster.
 ///
 /// ```no_run
-/// use superstep_adapters::key_value::{KeyValueStore, Redis};
+/// use superstep_adapters::key_value::{KeyValueCheckpointer, RedisKeyValue};
 ///
 /// # async fn open() -> superstep::Result<()> {
-/// let redis = Redis::connect("redis://localhost:6379").await?;
+/// let redis = RedisKeyValue::connect("redis://localhost:6379").await?;
 /// for warning in redis.warnings() {
 ///     eprintln!("{warning}");
 /// }
-/// let store = KeyValueStore::open(redis)?;
+/// let store = KeyValueCheckpointer::open(redis)?;
 /// # drop(store);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Redis(Arc<Inner>);
+pub struct RedisKeyValue(Arc<RedisInner>);
 
-struct Inner {
-    room: Room,
+struct RedisInner {
+    room: IoThread,
     manager: ConnectionManager,
     warnings: Vec<String>,
     space: String,
 }
 
-impl Redis {
-    /// Connects to a server, with names that begin with `superstep`.
+impl RedisKeyValue {
+    /// Connects to a server, with the prefix `superstep`.
     ///
     /// # Errors
-    /// As [`RedisOptions::connect`].
+    /// Returns the errors of [`RedisOptions::connect`].
     pub async fn connect(url: &str) -> Result<Self> {
         RedisOptions::default().connect(url).await
     }
 
-    /// Connects in another way than the usual.
+    /// Returns connection settings that the caller can change before connecting.
     pub fn options() -> RedisOptions {
         RedisOptions::default()
     }
 
-    /// What the settings of the server take away from the promises of a store, as it was when it was connected to;
-    /// empty when that is nothing.
+    /// Returns a warning for each server setting that weakens the guarantees of the store, as read when connecting;
+    /// empty if there is none.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.0.warnings
@@ -164,7 +165,7 @@ impl Redis {
         format!("{}#", self.0.space)
     }
 
-    /// Asks the server, on the thread of the connection.
+    /// Runs a request on the connection thread.
     async fn ask<T, F>(&self, question: impl FnOnce(ConnectionManager) -> F) -> Result<T>
     where
         T: Send + 'static,
@@ -194,13 +195,13 @@ impl Redis {
     }
 }
 
-impl std::fmt::Debug for Redis {
+impl std::fmt::Debug for RedisKeyValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Redis").field("space", &self.0.space).finish_non_exhaustive()
+        f.debug_struct("RedisKeyValue").field("space", &self.0.space).finish_non_exhaustive()
     }
 }
 
-impl KeyValue for Redis {
+impl KeyValue for RedisKeyValue {
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         let name = self.values() + key;
         self.ask(|mut manager| async move { ::redis::cmd("GET").arg(name).query_async(&mut manager).await }).await
@@ -214,12 +215,12 @@ impl KeyValue for Redis {
         self.ask(|mut manager| async move { ::redis::cmd("MGET").arg(names).query_async(&mut manager).await }).await
     }
 
-    async fn put(&self, key: &str, value: &[u8], put: Put) -> Result<bool> {
-        if !is_key(key) {
-            return Err(Error::new(Code::InputInvalid, format!("`{key}` is not a key")));
+    async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
+        if !is_valid_key(key) {
+            return Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a key")));
         }
-        let lasts = put.lasts.map_or_else(String::new, |lasts| lasts.as_millis().clamp(1, 1 << 52).to_string());
-        let only_new = if put.only_new { "1" } else { "0" };
+        let lasts = put.ttl.map_or_else(String::new, |lasts| lasts.as_millis().clamp(1, 1 << 52).to_string());
+        let only_new = if put.if_absent { "1" } else { "0" };
         let arguments = [value, only_new.as_bytes(), lasts.as_bytes(), key.as_bytes()].map(<[u8]>::to_vec);
         let is_put: u8 = self.run(PUT, vec![self.values() + key, self.set()], arguments.to_vec()).await?;
         Ok(is_put == 1)
@@ -237,7 +238,7 @@ impl KeyValue for Redis {
     async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let mut found: Vec<String> = Vec::new();
         let mut after = after.filter(|after| *after >= prefix).map(str::to_owned);
-        // No key has a character as high as the last of these.
+        // No key contains the character `\u{7f}`, so this is above every key with the prefix.
         let end = format!("({prefix}\u{7f}");
         while found.len() < limit {
             let from = after.as_ref().map_or_else(|| format!("[{prefix}"), |after| format!("({after}"));
@@ -255,24 +256,26 @@ impl KeyValue for Redis {
     }
 }
 
-/// The thread that connections live on.
-struct Room {
+/// The thread of the connections.
+struct IoThread {
     handle: Handle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Room {
+impl IoThread {
     async fn start() -> Result<Self> {
-        let no_thread =
-            |error: std::io::Error| Error::new(Code::StoreUnavailable, format!("no thread for the store: {error}"));
+        let no_thread = |error: std::io::Error| {
+            Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"))
+        };
         let (told, begun) = oneshot::channel();
         let (stop, stopped) = oneshot::channel::<()>();
-        // The runtime is made and ends on its thread: one that ends in a task of another takes that down with it.
+        // The runtime is created and dropped on its own thread: dropping a runtime inside a task of another runtime
+        // panics.
         let work = move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => {
                 drop(told.send(Ok(runtime.handle().clone())));
-                // Whoever lets go of the other end wants it to stop.
+                // Ends when the sender is dropped.
                 drop(runtime.block_on(stopped));
             }
             Err(error) => drop(told.send(Err(error))),
@@ -288,30 +291,30 @@ impl Room {
     ) -> Result<T> {
         match self.handle.spawn(work).await {
             Ok(done) => done.map_err(|error| describe(&error)),
-            Err(_) => Err(Error::new(Code::StoreUnavailable, "the connection to Redis is closed")
-                .help("this may not be saved; open the store anew")),
+            Err(_) => Err(Error::new(ErrorCode::StoreUnavailable, "the connection to Redis is closed")
+                .with_help("this may not be saved; open the store anew")),
         }
     }
 }
 
-impl Drop for Room {
+impl Drop for IoThread {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It only panics for a bug, of which whoever waited was told.
+            // The thread panics only because of a bug; the waiting caller has received an error.
             drop(thread.join());
         }
     }
 }
 
-/// A failure of the server or of the way to it as an error of ours.
+/// Converts an error of the server or the connection.
 fn describe(error: &RedisError) -> Error {
-    let outage = |message: &str, help: &str| Error::new(Code::StoreUnavailable, message).help(help);
+    let outage = |message: &str, help: &str| Error::new(ErrorCode::StoreUnavailable, message).with_help(help);
     let described = match (error.kind(), error.code()) {
         (ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig, _)
         | (_, Some("NOAUTH" | "WRONGPASS" | "NOPERM")) => {
             outage("Redis refuses the user", "nothing was saved; look at the password and the rights of the user")
-                .retryable(false)
+                .with_retryable(false)
         }
         (ErrorKind::Server(ServerErrorKind::ReadOnly), _) | (_, Some("READONLY")) => outage(
             "this Redis server is a copy that takes no writes",
@@ -330,10 +333,10 @@ fn describe(error: &RedisError) -> Error {
         ),
     };
     let cause: Box<dyn std::error::Error + Send + Sync> = error.to_string().into();
-    described.caused_by(Arc::from(cause))
+    described.with_source(Arc::from(cause))
 }
 
-/// What a setting takes away.
+/// Returns a warning for each setting that weakens the guarantees of the store.
 async fn warnings(mut manager: ConnectionManager) -> Vec<String> {
     let asked: RedisResult<std::collections::BTreeMap<String, String>> = ::redis::cmd("CONFIG")
         .arg("GET")

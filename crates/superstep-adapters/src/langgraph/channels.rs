@@ -1,84 +1,86 @@
-//! The channels of a checkpoint of LangGraph's: which hold the state, and what the others say about who is due.
+//! The channels of a LangGraph checkpoint: which ones hold the state, and which nodes run next according to the
+//! others.
 //!
-//! LangGraph has no list of due nodes: a node is due when one of its channels has a version it has not seen.
+//! LangGraph stores no list of next nodes: a node runs next if one of its channels has a version that the node has
+//! not seen.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use superstep_core::checkpoint::{StoredJoin, WhyKind};
+use superstep_core::checkpoint::{StoredJoin, TriggerKind};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Tasks with an input of their own.
+/// Channel of tasks with their own input.
 pub(super) const SENDS: &str = "__pregel_tasks";
 const START: &str = "__start__";
 const BRANCH: &str = "branch:to:";
 const JOIN: &str = "join:";
 
-/// What a channel is for.
+/// Purpose of a channel.
 #[derive(Debug, PartialEq)]
-pub(super) enum Use<'a> {
+pub(super) enum ChannelUse<'a> {
     /// A key of the state.
     Field,
-    /// Makes a node due.
+    /// Triggers a node.
     Branch(&'a str),
-    /// Gathers nodes until another one is due.
+    /// Collects finished nodes until the target can run.
     Join(Vec<&'a str>, &'a str),
-    /// Tasks with an input of their own.
+    /// Tasks with their own input.
     Sends,
-    /// The engine's own.
+    /// Internal to LangGraph.
     Inner,
 }
 
-pub(super) fn use_of(channel: &str) -> Use<'_> {
+pub(super) fn use_of(channel: &str) -> ChannelUse<'_> {
     if let Some(node) = channel.strip_prefix(BRANCH) {
-        return Use::Branch(node);
+        return ChannelUse::Branch(node);
     }
     if let Some((sources, target)) = channel.strip_prefix(JOIN).and_then(|rest| rest.rsplit_once(':')) {
-        return Use::Join(sources.split('+').collect(), target);
+        return ChannelUse::Join(sources.split('+').collect(), target);
     }
     match channel {
-        SENDS => Use::Sends,
-        // A state that is no map is one channel.
-        "__root__" => Use::Field,
-        inner if inner.starts_with("__") => Use::Inner,
-        _ => Use::Field,
+        SENDS => ChannelUse::Sends,
+        // A state that is not a map is stored in one channel.
+        "__root__" => ChannelUse::Field,
+        inner if inner.starts_with("__") => ChannelUse::Inner,
+        _ => ChannelUse::Field,
     }
 }
 
-/// A checkpoint as LangGraph knows it.
+/// A checkpoint in LangGraph's form.
 #[derive(Debug)]
-pub(super) struct Stored {
+pub(super) struct SourceCheckpoint {
     pub(super) id: String,
     pub(super) namespace: String,
     pub(super) step: i64,
-    /// When, as LangGraph writes it.
+    /// Creation time in LangGraph's format.
     pub(super) time: Option<String>,
     pub(super) channels: Map<String, Value>,
     versions: Map<String, Value>,
     seen: Map<String, Value>,
 }
 
-/// A task that is due.
+/// A task scheduled for the next superstep.
 #[derive(Debug, PartialEq)]
-pub(super) struct Task {
+pub(super) struct SourceTask {
     pub(super) node: String,
-    pub(super) why: WhyKind,
-    /// The place among the sends, and the input.
+    pub(super) why: TriggerKind,
+    /// Index among the sends, and the input.
     pub(super) send: Option<(u32, Value)>,
-    /// Its id in LangGraph.
+    /// Task id in LangGraph.
     pub(super) id: String,
 }
 
-/// What comes after a checkpoint.
+/// The schedule after a checkpoint.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Ahead {
-    /// In the order in which LangGraph applies what tasks write.
-    pub(super) due: Vec<Task>,
+pub(super) struct NextTasks {
+    /// In the order in which LangGraph applies the writes of tasks.
+    pub(super) due: Vec<SourceTask>,
     pub(super) joins: Vec<StoredJoin>,
     pub(super) deferred: Vec<String>,
 }
 
-impl Stored {
+impl SourceCheckpoint {
     pub(super) fn new((namespace, id): (&str, &str), step: i64, mut checkpoint: Map<String, Value>) -> Self {
         let time = checkpoint.get("ts").and_then(Value::as_str).map(str::to_owned);
         let mut map = |key: &str| match checkpoint.remove(key) {
@@ -89,43 +91,43 @@ impl Stored {
         Self { id: id.to_owned(), namespace: namespace.to_owned(), step, time, channels, versions, seen }
     }
 
-    /// True while the input waits to be taken in.
+    /// Returns true if the input has been stored but not applied yet.
     pub(super) fn waits_for_start(&self) -> bool {
         self.channels.contains_key(START)
     }
 
-    /// Forgets who would be due: nothing but the start can run.
-    pub(super) fn nothing_is_due(&mut self) {
+    /// Clears the information about next nodes: only the start can run.
+    pub(super) fn clear_next_tasks(&mut self) {
         self.versions.clear();
         self.channels.remove(SENDS);
     }
 
-    /// Whether a channel has had a value.
-    pub(super) fn knows(&self, channel: &str) -> bool {
+    /// Returns true if the channel has a version, which means that it has had a value.
+    pub(super) fn has_channel(&self, channel: &str) -> bool {
         self.versions.contains_key(channel)
     }
 
-    /// Whether a node has not seen a channel as it is.
+    /// Returns true if the node has not seen the current version of the channel.
     fn is_new_to(&self, node: &str, channel: &str) -> bool {
         let Some(version) = self.versions.get(channel) else { return false };
         self.seen.get(node).and_then(|seen| seen.get(channel)).is_none_or(|seen| is_newer(version, seen))
     }
 
-    pub(super) fn ahead(&self) -> Ahead {
-        let (mut ahead, mut pulled) = (Ahead::default(), BTreeMap::new());
+    pub(super) fn next_tasks(&self) -> NextTasks {
+        let (mut ahead, mut pulled) = (NextTasks::default(), BTreeMap::new());
         for (channel, value) in &self.channels {
             match use_of(channel) {
-                Use::Branch(node) if self.is_new_to(node, channel) => match finished(value) {
+                ChannelUse::Branch(node) if self.is_new_to(node, channel) => match finished(value) {
                     Some(false) => ahead.deferred.push(node.to_owned()),
-                    _ => drop(pulled.entry(node).or_insert(WhyKind::Edge)),
+                    _ => drop(pulled.entry(node).or_insert(TriggerKind::Edge)),
                 },
-                Use::Join(sources, target) => {
+                ChannelUse::Join(sources, target) => {
                     let arrived = arrived(value, &sources);
                     let is_full = arrived.len() == sources.len();
                     match finished(value) {
                         Some(false) if is_full => ahead.deferred.push(target.to_owned()),
                         _ if is_full && self.is_new_to(target, channel) => {
-                            pulled.entry(target).or_insert(WhyKind::Join);
+                            pulled.entry(target).or_insert(TriggerKind::Join);
                         }
                         _ if is_full || arrived.is_empty() => {}
                         _ => ahead.joins.push(StoredJoin {
@@ -138,30 +140,31 @@ impl Stored {
                 _ => {}
             }
         }
-        let pulled = pulled.into_iter().map(|(node, why)| self.pull(node, why));
+        let pulled = pulled.into_iter().map(|(node, why)| self.pull_task(node, why));
         let sends = self.channels.get(SENDS).and_then(Value::as_array);
-        let sends = sends.into_iter().flatten().zip(0..).filter_map(|(send, index)| self.push(send, index));
+        let sends = sends.into_iter().flatten().zip(0..).filter_map(|(send, index)| self.push_task(send, index));
         ahead.due = pulled.chain(sends).collect();
         ahead
     }
 
-    fn pull(&self, node: &str, why: WhyKind) -> Task {
+    fn pull_task(&self, node: &str, why: TriggerKind) -> SourceTask {
         let branch = format!("{BRANCH}{node}");
-        let joins = self.versions.keys().filter(|channel| matches!(use_of(channel), Use::Join(_, to) if to == node));
+        let joins =
+            self.versions.keys().filter(|channel| matches!(use_of(channel), ChannelUse::Join(_, to) if to == node));
         let mut triggers: Vec<&str> = joins.map(String::as_str).chain([branch.as_str()]).collect();
         triggers.sort_unstable();
         let id = self.task_id(node, "__pregel_pull", &triggers.concat());
-        Task { node: node.to_owned(), why, send: None, id }
+        SourceTask { node: node.to_owned(), why, send: None, id }
     }
 
-    fn push(&self, send: &Value, index: u32) -> Option<Task> {
+    fn push_task(&self, send: &Value, index: u32) -> Option<SourceTask> {
         let node = send.get("node")?.as_str()?;
         let payload = send.get("arg").cloned().unwrap_or(Value::Null);
         let id = self.task_id(node, "__pregel_push", &index.to_string());
-        Some(Task { node: node.to_owned(), why: WhyKind::Send, send: Some((index, payload)), id })
+        Some(SourceTask { node: node.to_owned(), why: TriggerKind::Send, send: Some((index, payload)), id })
     }
 
-    /// The id that LangGraph gives a task of the next superstep.
+    /// Computes the id that LangGraph gives a task of the next superstep.
     fn task_id(&self, node: &str, kind: &str, rest: &str) -> String {
         let mut bytes: Vec<u8> = hex(&self.id).unwrap_or_default();
         let path = inside(&self.namespace, node);
@@ -173,12 +176,12 @@ impl Stored {
     }
 }
 
-/// The path of a node in a graph.
+/// Returns the namespace of a node inside a graph.
 pub(super) fn inside(namespace: &str, node: &str) -> String {
     if namespace.is_empty() { node.to_owned() } else { format!("{namespace}|{node}") }
 }
 
-/// The id LangGraph gives the question of a task that has so many answers.
+/// Computes the id that LangGraph gives an interrupt of a task that has received this number of resume values.
 pub(super) fn question(task_path: &str, answers: usize) -> String {
     let path = if answers == 0 { task_path.to_owned() } else { format!("{task_path}|{answers}") };
     format!("{:032x}", xxh3_128(path.as_bytes()))
@@ -189,7 +192,7 @@ fn hex(id: &str) -> Option<Vec<u8>> {
     Some(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | *digit as u8)).collect())
 }
 
-/// A channel that waits for the end of a run says whether it came; others do not.
+/// Returns the flag of a channel that waits for the end of the run; `None` for other channels.
 fn finished(value: &Value) -> Option<bool> {
     match value.as_array().map(Vec::as_slice) {
         Some([_, Value::Bool(finished)]) => Some(*finished),
@@ -197,7 +200,7 @@ fn finished(value: &Value) -> Option<bool> {
     }
 }
 
-/// The sources that have reached a join, in its order.
+/// Returns the sources of a join that have finished, in the order of `sources`.
 fn arrived<'a>(value: &Value, sources: &[&'a str]) -> Vec<&'a str> {
     let names = match finished(value) {
         Some(_) => value.get(0),
@@ -210,7 +213,7 @@ fn arrived<'a>(value: &Value, sources: &[&'a str]) -> Vec<&'a str> {
     sources.iter().filter(has).copied().collect()
 }
 
-/// Versions are numbers, or texts that sort.
+/// Compares two versions, which are numbers or sortable strings.
 fn is_newer(version: &Value, seen: &Value) -> bool {
     match (version.as_f64(), seen.as_f64()) {
         (Some(version), Some(seen)) => version > seen,
@@ -224,29 +227,29 @@ mod tests {
 
     use super::*;
 
-    fn stored(channels: Value, versions: Value, seen: Value) -> Stored {
+    fn stored(channels: Value, versions: Value, seen: Value) -> SourceCheckpoint {
         let checkpoint = json!({ "channel_values": channels, "channel_versions": versions, "versions_seen": seen });
         let Value::Object(checkpoint) = checkpoint else { unreachable!("it is written above") };
-        Stored::new(("", "1f1e129c-6ab5-6447-8001-000000000000"), 1, checkpoint)
+        SourceCheckpoint::new(("", "1f1e129c-6ab5-6447-8001-000000000000"), 1, checkpoint)
     }
 
-    fn nodes(ahead: &Ahead) -> Vec<&str> {
+    fn nodes(ahead: &NextTasks) -> Vec<&str> {
         ahead.due.iter().map(|task| task.node.as_str()).collect()
     }
 
-    /// R-NFR-16: a node is due when it has not seen its channel as it is.
+    /// R-NFR-16b: a node runs next if it has not seen the current version of its channel.
     #[test]
     fn a_node_is_due_by_versions() {
         let channels = json!({ "branch:to:b": null, "branch:to:a": null, "x": 1, "__start__": {} });
         let versions = json!({ "branch:to:b": 3, "branch:to:a": 3, "x": 2 });
         let seen = json!({ "a": { "branch:to:a": 3 }, "b": { "branch:to:b": 2 } });
-        assert_eq!(nodes(&stored(channels.clone(), versions, seen).ahead()), ["b"]);
+        assert_eq!(nodes(&stored(channels.clone(), versions, seen).next_tasks()), ["b"]);
         let versions = json!({ "branch:to:b": "0003.1", "branch:to:a": "0010.2" });
         let seen = json!({ "a": { "branch:to:a": "0009.7" } });
-        assert_eq!(nodes(&stored(channels, versions, seen).ahead()), ["a", "b"]);
+        assert_eq!(nodes(&stored(channels, versions, seen).next_tasks()), ["a", "b"]);
     }
 
-    /// R-NFR-16: joins that are half full, full, or wait for the end.
+    /// R-NFR-16b: partially filled, full and deferred joins are distinguished.
     #[test]
     fn joins_and_deferred_nodes_are_told_apart() {
         let channels = json!({
@@ -255,7 +258,7 @@ mod tests {
         });
         let versions: Map<String, Value> =
             channels.as_object().unwrap().keys().map(|channel| (channel.clone(), json!(1))).collect();
-        let ahead = stored(channels, Value::Object(versions), json!({})).ahead();
+        let ahead = stored(channels, Value::Object(versions), json!({})).next_tasks();
         assert_eq!(nodes(&ahead), ["full", "now"]);
         assert_eq!((ahead.joins.len(), &*ahead.joins[0].target), (1, "half"));
         assert_eq!(ahead.joins[0].arrived, [std::sync::Arc::<str>::from("b")]);

@@ -1,7 +1,7 @@
-//! From the rows of LangGraph to a thread of ours: checkpoints, values, who is due, and where graphs inside belong.
+//! Conversion of LangGraph rows to a thread: checkpoints, values, next tasks, and the namespaces of subgraphs.
 //!
-//! Ids of checkpoints stay. Ids of tasks are ours, so the paths of graphs inside are told anew. What was known of tasks is
-//! `pending`.
+//! Checkpoint ids are kept. Task ids are computed anew, so the namespaces of subgraphs change. Pending writes are
+//! converted in `pending`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,52 +9,54 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use superstep_core::change::Change;
 use superstep_core::checkpoint::{
-    Checkpoint, CopiedCheckpoint, FORMAT_VERSION, FieldChange, Namespace, Source, StoredDue, StoredSend, StoredWhy,
+    Checkpoint, CheckpointNamespace, CheckpointSource, ExportedCheckpoint, FORMAT_VERSION, FieldChange, StoredSend,
+    StoredTask, StoredTrigger,
 };
-use superstep_core::datum::Datum;
 use superstep_core::error::{Error, Result};
-use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId, derive};
-use superstep_core::machine::ids_under;
+use superstep_core::id::{CheckpointId, RunId, TaskId, ThreadId, hash_id};
+use superstep_core::machine::task_ids_under_name;
 use superstep_core::time::Time;
+use superstep_core::value::AnyValue;
 
-use super::channels::{Ahead, SENDS, Stored, Task, Use, use_of};
-use super::row::{At, CheckpointRow, ThreadRows};
+use super::channels::{ChannelUse, NextTasks, SENDS, SourceCheckpoint, SourceTask, use_of};
+use super::rows::{RowContext, SourceCheckpointRow, ThreadRows};
 
-/// The oldest form of checkpoints that is read: 2025. Before it, channels had other names.
-const OLDEST: u64 = 3;
+/// Oldest checkpoint version that is read, from 2025. Earlier versions use other channel names.
+const MIN_CHECKPOINT_VERSION: u64 = 3;
 
-/// How the path of a task begins that was not sent.
+/// Beginning of the path of a task that was not created by a send.
 const PULLED: &str = "~__pregel_pull, ";
-/// The path of the task that takes in an input.
+/// Path of the task that applies the input.
 const STARTED: &str = "~__pregel_pull, __start__";
 
-/// Metadata that is said elsewhere, or means nothing here.
-const SAID: [&str; 7] = ["source", "step", "parents", "run_id", "writes", "thread_id", "counters_since_delta_snapshot"];
+/// Metadata keys that are stored elsewhere or have no meaning here.
+const IGNORED_METADATA_KEYS: [&str; 7] =
+    ["source", "step", "parents", "run_id", "writes", "thread_id", "counters_since_delta_snapshot"];
 
-/// The values of a checkpoint's fields; those of the next share what stays.
-type Fields = BTreeMap<Arc<str>, Arc<Value>>;
+/// The field values of a checkpoint; unchanged values are shared with the next checkpoint.
+type FieldValues = BTreeMap<Arc<str>, Arc<Value>>;
 
-/// A checkpoint, and what is needed to say what is known of its tasks.
-pub(super) struct Item {
-    pub(super) copied: CopiedCheckpoint,
-    /// Its id as LangGraph writes it.
+/// A converted checkpoint with the data needed to convert its pending writes.
+pub(super) struct ConvertedCheckpoint {
+    pub(super) copied: ExportedCheckpoint,
+    /// Checkpoint id as text of LangGraph.
     pub(super) id: String,
-    pub(super) tasks: Vec<(Task, TaskId)>,
-    /// Nothing follows it: what its tasks have done is nowhere else.
+    pub(super) tasks: Vec<(SourceTask, TaskId)>,
+    /// True if the checkpoint has no child, so that the results of its tasks exist only as pending writes.
     pub(super) is_last: bool,
 }
 
-/// A thread while it is converted.
+/// A conversion in progress.
 pub(super) struct Conversion<'a> {
     pub(super) rows: &'a ThreadRows,
     pub(super) thread: ThreadId,
     graph: Arc<str>,
-    /// Our paths of LangGraph's graphs.
-    pub(super) paths: BTreeMap<String, Namespace>,
-    pub(super) lines: BTreeMap<String, Vec<Item>>,
-    /// Our tasks by graph and id of LangGraph's.
+    /// Namespaces by LangGraph's `checkpoint_ns`.
+    pub(super) paths: BTreeMap<String, CheckpointNamespace>,
+    pub(super) lines: BTreeMap<String, Vec<ConvertedCheckpoint>>,
+    /// Task ids by LangGraph's namespace and task id.
     tasks: BTreeMap<(String, String), TaskId>,
-    /// Channels that have no place here.
+    /// Channels without an equivalent.
     pub(super) dropped: BTreeSet<String>,
     pub(super) notes: Vec<String>,
 }
@@ -66,10 +68,10 @@ impl<'a> Conversion<'a> {
         Self { rows, thread, graph: graph.into(), paths, lines, tasks, dropped, notes }
     }
 
-    /// Converts the checkpoints of all graphs, those around before those inside.
+    /// Converts the checkpoints of all namespaces, parent graphs before subgraphs.
     pub(super) fn checkpoints(&mut self) -> Result<()> {
         let rows = self.rows;
-        let mut graphs: BTreeMap<(usize, &str), Vec<&CheckpointRow>> = BTreeMap::new();
+        let mut graphs: BTreeMap<(usize, &str), Vec<&SourceCheckpointRow>> = BTreeMap::new();
         for row in &rows.checkpoints {
             let depth = if row.namespace.is_empty() { 0 } else { row.namespace.split('|').count() };
             graphs.entry((depth, &row.namespace)).or_default().push(row);
@@ -82,16 +84,16 @@ impl<'a> Conversion<'a> {
         Ok(())
     }
 
-    /// Our path of a graph: a task in it is named by our id.
-    fn path(&mut self, namespace: &str, rows: &[&CheckpointRow]) -> Namespace {
+    /// Returns the namespace of a graph, in which the task id is ours.
+    fn path(&mut self, namespace: &str, rows: &[&SourceCheckpointRow]) -> CheckpointNamespace {
         if namespace.is_empty() {
-            return Namespace::root();
+            return CheckpointNamespace::root();
         }
         let (around, last) = namespace.rsplit_once('|').unwrap_or(("", namespace));
-        let outer = self.paths.get(around).cloned().unwrap_or_else(|| Namespace::from(around));
+        let outer = self.paths.get(around).cloned().unwrap_or_else(|| CheckpointNamespace::from(around));
         if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) {
-            // A second call of a graph in the same task.
-            return Namespace::from(format!("{}:{last}", outer.as_str()).as_str());
+            // A second call of a subgraph in the same task.
+            return CheckpointNamespace::from(format!("{}:{last}", outer.as_str()).as_str());
         }
         let Some((node, _)) = last.split_once(':') else { return outer.child(last) };
         match rows.first().and_then(|row| self.outer_task(row)) {
@@ -103,8 +105,8 @@ impl<'a> Conversion<'a> {
         }
     }
 
-    /// The task of the graph around that a checkpoint was made in.
-    fn outer_task(&self, row: &CheckpointRow) -> Option<TaskId> {
+    /// Returns the task of the parent graph in which a checkpoint was created.
+    fn outer_task(&self, row: &SourceCheckpointRow) -> Option<TaskId> {
         let mut path = row.namespace.as_str();
         if path.is_empty() {
             return None;
@@ -121,23 +123,24 @@ impl<'a> Conversion<'a> {
         let parent = row.metadata.get("parents")?.get(around)?.as_str()?;
         let item = self.lines.get(around)?.iter().find(|item| item.id == parent)?;
         let mut mine = item.tasks.iter().filter(|(task, _)| task.node == node);
-        // Of several tasks of one node nobody could tell which it was.
+        // With several tasks of one node, the right one cannot be determined.
         mine.next().filter(|_| mine.next().is_none()).map(|(_, task)| *task)
     }
 
-    /// Converts the checkpoints of one graph.
-    fn line(&mut self, namespace: &str, rows: &[&CheckpointRow]) -> Result<()> {
+    /// Converts the checkpoints of one namespace.
+    fn line(&mut self, namespace: &str, rows: &[&SourceCheckpointRow]) -> Result<()> {
         let known: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let mut children: BTreeMap<&str, usize> = BTreeMap::new();
         for parent in rows.iter().filter_map(|row| row.parent.as_deref()) {
             *children.entry(parent).or_default() += 1;
         }
-        let (mut values, mut items): (BTreeMap<&str, (usize, Fields)>, Vec<Item>) = Default::default();
+        let (mut values, mut items): (BTreeMap<&str, (usize, FieldValues)>, Vec<ConvertedCheckpoint>) =
+            Default::default();
         for row in rows {
             let stored = self.stored(row, rows)?;
             let mut fields = self.fields(&stored);
             let parent = row.parent.as_deref().filter(|parent| known.contains(parent) && *parent < row.id.as_str());
-            let none = Fields::new();
+            let none = FieldValues::new();
             let before = parent.and_then(|parent| values.get(parent)).map_or(&none, |(_, fields)| fields);
             let changes = changes(before, &mut fields);
             items.push(self.item(row, &stored, parent, changes)?);
@@ -159,9 +162,9 @@ impl<'a> Conversion<'a> {
         Ok(())
     }
 
-    /// A checkpoint as LangGraph knows it. One of an input is saved there before the input is taken in; here it is taken as
-    /// the next one leaves it, which is what an input is for us.
-    fn stored(&mut self, row: &CheckpointRow, rows: &[&CheckpointRow]) -> Result<Stored> {
+    /// Reads a checkpoint. LangGraph saves the checkpoint of an input before the input is applied; here an input
+    /// checkpoint contains the applied input, so the values of the next checkpoint are used.
+    fn stored(&mut self, row: &SourceCheckpointRow, rows: &[&SourceCheckpointRow]) -> Result<SourceCheckpoint> {
         let mut stored = self.read(row)?;
         if !stored.waits_for_start() {
             return Ok(stored);
@@ -174,7 +177,7 @@ impl<'a> Conversion<'a> {
             }
             None => {
                 let mut writes = self.rows.writes_of(&row.namespace, &row.id).iter();
-                // What a graph begins with is a task of its own; a function begins at once.
+                // A graph applies its input in a separate task; an `@entrypoint` function receives it directly.
                 let is_function = writes.any(|write| write.path.starts_with(PULLED) && write.path != STARTED);
                 let note = if is_function {
                     "it is of an `@entrypoint`, which is no graph: it is history only"
@@ -182,40 +185,40 @@ impl<'a> Conversion<'a> {
                     "its input was not taken in when it was saved: give it again"
                 };
                 self.notes.push(format!("checkpoint {}: {note}", row.id));
-                stored.nothing_is_due();
+                stored.clear_next_tasks();
                 Ok(stored)
             }
         }
     }
 
-    fn read(&self, row: &CheckpointRow) -> Result<Stored> {
+    fn read(&self, row: &SourceCheckpointRow) -> Result<SourceCheckpoint> {
         let at = self.at(row);
         let mut checkpoint = self.rows.read(row)?;
         let version = checkpoint.get("v").and_then(Value::as_u64).unwrap_or(1);
-        if version < OLDEST {
-            let how = format!("it is of version {version}; {OLDEST} is the oldest that is read");
+        if version < MIN_CHECKPOINT_VERSION {
+            let how = format!("it is of version {version}; {MIN_CHECKPOINT_VERSION} is the oldest that is read");
             return Err(at
                 .unreadable(None, &how)
-                .help("in Python, run the thread once with LangGraph 1 and import then"));
+                .with_help("in Python, run the thread once with LangGraph 1 and import then"));
         }
         if version < 4 {
             self.add_sends(row, &mut checkpoint)?;
         }
         let step = row.metadata.get("step").and_then(Value::as_i64).unwrap_or(0);
-        let stored = Stored::new((&row.namespace, &row.id), step, checkpoint);
+        let stored = SourceCheckpoint::new((&row.namespace, &row.id), step, checkpoint);
         let deltas = row.metadata.get("counters_since_delta_snapshot").and_then(Value::as_object);
         for channel in deltas.into_iter().flat_map(Map::keys) {
-            if stored.knows(channel) && !stored.channels.contains_key(channel) {
+            if stored.has_channel(channel) && !stored.channels.contains_key(channel) {
                 let how = "it is kept as what was written since a snapshot, and only its reducer could tell the value";
                 let help = "nothing was imported; in Python, run the graph with a plain channel there and import then";
-                return Err(at.unreadable(Some(channel), how).help(help));
+                return Err(at.unreadable(Some(channel), how).with_help(help));
             }
         }
         Ok(stored)
     }
 
-    /// Before version 4 the sends of a checkpoint stand with what the tasks before it wrote.
-    fn add_sends(&self, row: &CheckpointRow, checkpoint: &mut Map<String, Value>) -> Result<()> {
+    /// Adds the sends of a checkpoint, which versions before 4 store as writes of the previous tasks.
+    fn add_sends(&self, row: &SourceCheckpointRow, checkpoint: &mut Map<String, Value>) -> Result<()> {
         let writes = row.parent.as_deref().map_or(&[][..], |parent| self.rows.writes_of(&row.namespace, parent));
         let sends = writes.iter().filter(|write| write.channel == SENDS);
         let sends = sends.map(|write| write.value.read().map_err(|how| self.at(row).unreadable(Some(SENDS), &how)));
@@ -228,16 +231,16 @@ impl<'a> Conversion<'a> {
         Ok(())
     }
 
-    fn at<'b>(&'b self, row: &'b CheckpointRow) -> At<'b> {
-        At { thread: &self.rows.thread, checkpoint: &row.id }
+    fn at<'b>(&'b self, row: &'b SourceCheckpointRow) -> RowContext<'b> {
+        RowContext { thread: &self.rows.thread, checkpoint: &row.id }
     }
 
-    fn fields(&mut self, stored: &Stored) -> Fields {
-        let mut fields = Fields::new();
+    fn fields(&mut self, stored: &SourceCheckpoint) -> FieldValues {
+        let mut fields = FieldValues::new();
         for (channel, value) in &stored.channels {
             match use_of(channel) {
-                Use::Field => drop(fields.insert(channel.as_str().into(), Arc::new(value.clone()))),
-                Use::Inner if channel != "__start__" => drop(self.dropped.insert(channel.clone())),
+                ChannelUse::Field => drop(fields.insert(channel.as_str().into(), Arc::new(value.clone()))),
+                ChannelUse::Inner if channel != "__start__" => drop(self.dropped.insert(channel.clone())),
                 _ => {}
             }
         }
@@ -246,43 +249,47 @@ impl<'a> Conversion<'a> {
 
     fn item(
         &self,
-        row: &CheckpointRow,
-        stored: &Stored,
+        row: &SourceCheckpointRow,
+        stored: &SourceCheckpoint,
         parent: Option<&str>,
         changes: Vec<FieldChange>,
-    ) -> Result<Item> {
-        let ahead = stored.ahead();
+    ) -> Result<ConvertedCheckpoint> {
+        let ahead = stored.next_tasks();
         let checkpoint = Checkpoint { time: time(row, stored), ..self.checkpoint(row, &ahead, parent)? };
         let mut ids: BTreeMap<&str, Vec<TaskId>> = BTreeMap::new();
         for task in &ahead.due {
-            let of_node = || ids_under(&checkpoint.namespace, &task.node, &checkpoint).collect::<Vec<_>>();
+            let of_node = || task_ids_under_name(&checkpoint.namespace, &task.node, &checkpoint).collect::<Vec<_>>();
             ids.entry(&task.node).or_insert_with(of_node);
         }
         ids.values_mut().for_each(|ids| ids.reverse());
         let tasks = ahead.due.iter().filter_map(|task| {
             let ours = ids.get_mut(task.node.as_str())?.pop()?;
             let send = task.send.clone();
-            Some((Task { node: task.node.clone(), why: task.why, send, id: task.id.clone() }, ours))
+            Some((SourceTask { node: task.node.clone(), why: task.why, send, id: task.id.clone() }, ours))
         });
         let tasks = tasks.collect();
-        let copied = CopiedCheckpoint { checkpoint, changes, pending: Vec::new() };
-        Ok(Item { copied, id: row.id.clone(), tasks, is_last: true })
+        let copied = ExportedCheckpoint { checkpoint, changes, pending: Vec::new() };
+        Ok(ConvertedCheckpoint { copied, id: row.id.clone(), tasks, is_last: true })
     }
 
-    fn checkpoint(&self, row: &CheckpointRow, ahead: &Ahead, parent: Option<&str>) -> Result<Checkpoint> {
+    fn checkpoint(&self, row: &SourceCheckpointRow, ahead: &NextTasks, parent: Option<&str>) -> Result<Checkpoint> {
         let (at, metadata) = (self.at(row), &row.metadata);
         let word = |key: &str| metadata.get(key).and_then(Value::as_str);
-        let kept = metadata.as_object().into_iter().flatten().filter(|(key, _)| !SAID.contains(&key.as_str()));
+        let kept = metadata
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| !IGNORED_METADATA_KEYS.contains(&key.as_str()));
         let run = word("run_id").and_then(|run| run.parse().ok());
-        let due = ahead.due.iter().map(|task| StoredDue {
+        let due = ahead.due.iter().map(|task| StoredTask {
             node: task.node.as_str().into(),
-            why: StoredWhy { kind: task.why, from: None },
+            trigger: StoredTrigger { kind: task.why, from: None },
             send: task.send.as_ref().map(|(index, payload)| StoredSend {
                 index: *index,
-                payload: Datum::json(payload.clone()),
+                payload: AnyValue::json(payload.clone()),
                 timeout: None,
             }),
-            since: None,
+            scheduled_at: None,
         });
         let graph = match row.namespace.rsplit('|').next().and_then(|last| last.split(':').next()) {
             None | Some("") => self.graph.clone(),
@@ -296,28 +303,29 @@ impl<'a> Conversion<'a> {
             namespace: self.paths.get(&row.namespace).cloned().unwrap_or_default(),
             step: metadata.get("step").and_then(Value::as_i64).unwrap_or(0),
             source: match word("source") {
-                Some("input") => Source::Input,
-                Some("update") => Source::Update,
-                Some("fork") => Source::Fork,
-                _ => Source::Loop,
+                Some("input") => CheckpointSource::Input,
+                Some("update") => CheckpointSource::Update,
+                Some("fork") => CheckpointSource::Fork,
+                _ => CheckpointSource::Loop,
             },
-            run: run.unwrap_or_else(|| RunId::from_bits(derive(&[b"langgraph", self.rows.thread.as_bytes()]))),
+            run: run.unwrap_or_else(|| RunId::from_bits(hash_id(&[b"langgraph", self.rows.thread.as_bytes()]))),
             time: 0,
             graph,
             schema_version: 1,
-            due: due.collect(),
+            next_tasks: due.collect(),
             joins: ahead.joins.clone(),
             deferred: ahead.deferred.iter().map(|node| node.as_str().into()).collect(),
-            written: Vec::new(),
-            outer_task: self.outer_task(row),
-            since_input: None,
+            written_fields: Vec::new(),
+            parent_task: self.outer_task(row),
+            changes_since_input: None,
             metadata: Arc::new(kept.map(|(key, value)| (key.clone(), value.clone())).collect()),
         })
     }
 }
 
-/// When a checkpoint was made. An id of LangGraph's begins with the time, too: tenths of microseconds since 1582.
-fn time(row: &CheckpointRow, stored: &Stored) -> i64 {
+/// Returns the creation time. If it is not stored, it is taken from the id, which begins with the time in units of
+/// 100 ns since 1582.
+fn time(row: &SourceCheckpointRow, stored: &SourceCheckpoint) -> i64 {
     const GREGORIAN: i64 = 12_219_292_800_000_000;
     let said = stored.time.as_deref().and_then(|text| Time::parse(text).ok()).map(Time::as_unix_micros);
     said.unwrap_or_else(|| {
@@ -327,13 +335,13 @@ fn time(row: &CheckpointRow, stored: &Stored) -> i64 {
     })
 }
 
-fn id(text: &str, at: At<'_>) -> Result<CheckpointId, Error> {
+fn id(text: &str, at: RowContext<'_>) -> Result<CheckpointId, Error> {
     text.parse().map_err(|_| at.unreadable(None, &format!("`{text}` is not an id")))
 }
 
-/// What leads from one checkpoint's values to another's, which then share what is equal.
-fn changes(before: &Fields, now: &mut Fields) -> Vec<FieldChange> {
-    // A channel that was cleared: an empty list of what came in one superstep, or nothing.
+/// Returns the changes between the values of two checkpoints; equal values are shared afterwards.
+fn changes(before: &FieldValues, now: &mut FieldValues) -> Vec<FieldChange> {
+    // A missing channel was cleared: a list becomes empty, another value null.
     for (field, value) in before {
         let cleared = || Arc::new(if value.is_array() { Value::Array(Vec::new()) } else { Value::Null });
         now.entry(field.clone()).or_insert_with(cleared);
@@ -350,7 +358,7 @@ fn changes(before: &Fields, now: &mut Fields) -> Vec<FieldChange> {
             }
             (_, new) => (Change::Set, new.clone()),
         };
-        changes.push(FieldChange { field: field.clone(), change, part: Datum::json(part) });
+        changes.push(FieldChange { field: field.clone(), change, delta: AnyValue::json(part) });
     }
     changes
 }
@@ -361,12 +369,12 @@ mod tests {
 
     use super::*;
 
-    fn fields(values: Value) -> Fields {
+    fn fields(values: Value) -> FieldValues {
         let Value::Object(values) = values else { unreachable!("a test gives a map") };
         values.into_iter().map(|(field, value)| (field.as_str().into(), Arc::new(value))).collect()
     }
 
-    /// R-NFR-16: a list that grew is what came, and a channel that was cleared is empty.
+    /// R-NFR-16b: a list that grew is stored as its new elements, and a cleared channel is empty.
     #[test]
     fn only_what_changed_is_told() {
         let before = fields(json!({ "log": [1], "same": { "a": 1 }, "topic": [1], "gone": "x", "list": [1, 2] }));

@@ -1,64 +1,64 @@
-//! MessagePack as LangGraph writes it, read as plain data.
+//! Reader of LangGraph's MessagePack that returns plain data.
 //!
-//! What Python would construct is looked at and never constructed (see `constructed`). Nothing here trusts a length: each
-//! one is held against the bytes that are there, and values inside values are counted.
+//! Values that Python would construct are converted and never constructed (see `constructed`). Lengths are not
+//! trusted: each one is checked against the remaining bytes, and the nesting depth is limited.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmp::Marker;
 use serde_json::{Map, Number, Value};
 
-use super::constructed::constructed;
+use super::python_values::decode_extension;
 
-/// Values inside values that are followed; stores take a little more.
+/// Deepest nesting of values that is read; stores accept slightly more.
 pub(super) const DEEPEST: usize = 100;
 
-/// Something, or why it cannot be read.
-pub(super) type Told<T> = Result<T, String>;
+/// A decoded value, or the reason why it cannot be read.
+pub(super) type DecodeResult<T> = Result<T, String>;
 
-/// Reads one value that takes up all the bytes.
-pub(super) fn read(bytes: &[u8]) -> Told<Value> {
+/// Decodes one value that uses all of the bytes.
+pub(super) fn read(bytes: &[u8]) -> DecodeResult<Value> {
     read_at(bytes, 0)
 }
 
-/// As [`read`], for a value inside others.
-pub(super) fn read_at(bytes: &[u8], depth: usize) -> Told<Value> {
-    let mut reader = Reader { bytes };
+/// Decodes like [`read`], for a value at a nesting depth.
+pub(super) fn read_at(bytes: &[u8], depth: usize) -> DecodeResult<Value> {
+    let mut reader = MsgpackReader { bytes };
     let value = reader.value(depth)?;
     if reader.bytes.is_empty() { Ok(value) } else { Err(format!("{} bytes are left over", reader.bytes.len())) }
 }
 
-/// Bytes as plain data.
+/// Converts bytes to plain data.
 pub(super) fn plain_bytes(bytes: &[u8]) -> Value {
     Value::Object(Map::from_iter([("__bytes__".to_owned(), STANDARD.encode(bytes).into())]))
 }
 
-/// The bytes of [`plain_bytes`].
+/// Returns the bytes of a value created by [`plain_bytes`].
 pub(super) fn as_bytes(value: &Value) -> Option<Vec<u8>> {
     STANDARD.decode(value.get("__bytes__")?.as_str()?).ok()
 }
 
-struct Reader<'a> {
+struct MsgpackReader<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Told<&'a [u8]> {
+impl<'a> MsgpackReader<'a> {
+    fn take(&mut self, length: usize) -> DecodeResult<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(length).ok_or("the bytes end too early")?;
         self.bytes = rest;
         Ok(taken)
     }
 
-    fn number<const N: usize>(&mut self) -> Told<[u8; N]> {
+    fn number<const N: usize>(&mut self) -> DecodeResult<[u8; N]> {
         self.take(N)?.try_into().map_err(|_| "the bytes end too early".to_owned())
     }
 
-    /// A length of one, two or four bytes.
-    fn length(&mut self, width: usize) -> Told<usize> {
+    /// Reads a length of one, two or four bytes.
+    fn length(&mut self, width: usize) -> DecodeResult<usize> {
         Ok(self.take(width)?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
     }
 
-    fn value(&mut self, depth: usize) -> Told<Value> {
+    fn value(&mut self, depth: usize) -> DecodeResult<Value> {
         if depth > DEEPEST {
             return Err(format!("values are more than {DEEPEST} levels deep"));
         }
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn compound(&mut self, marker: Marker, depth: usize) -> Told<Value> {
+    fn compound(&mut self, marker: Marker, depth: usize) -> DecodeResult<Value> {
         match marker {
             Marker::FixStr(length) => self.text(usize::from(length)),
             Marker::Str8 => self.length(1).and_then(|length| self.text(length)),
@@ -110,13 +110,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn text(&mut self, length: usize) -> Told<Value> {
+    fn text(&mut self, length: usize) -> DecodeResult<Value> {
         let text = std::str::from_utf8(self.take(length)?).map_err(|_| "a text is not UTF-8")?;
         Ok(text.into())
     }
 
-    fn list(&mut self, length: usize, depth: usize) -> Told<Value> {
-        // Grows as items are found: a length is only a claim.
+    fn list(&mut self, length: usize, depth: usize) -> DecodeResult<Value> {
+        // No capacity is reserved: the length may be wrong.
         let mut items = Vec::new();
         for _ in 0..length {
             items.push(self.value(depth + 1)?);
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         Ok(Value::Array(items))
     }
 
-    fn map(&mut self, length: usize, depth: usize) -> Told<Value> {
+    fn map(&mut self, length: usize, depth: usize) -> DecodeResult<Value> {
         let mut map = Map::new();
         for _ in 0..length {
             let key = key(self.value(depth + 1)?)?;
@@ -136,15 +136,15 @@ impl<'a> Reader<'a> {
         Ok(Value::Object(map))
     }
 
-    fn extension(&mut self, length: usize, depth: usize) -> Told<Value> {
+    fn extension(&mut self, length: usize, depth: usize) -> DecodeResult<Value> {
         let [code] = self.number()?;
-        constructed(code.cast_signed(), self.take(length)?, depth + 1)
+        decode_extension(code.cast_signed(), self.take(length)?, depth + 1)
     }
 }
 
-/// Python has keys of any kind that can be hashed, JSON texts only. A map cannot be hashed, and as text it would double its
-/// length with each level.
-fn key(value: Value) -> Told<String> {
+/// Converts a map key to text: Python accepts any hashable key, JSON only text. Maps inside a key are rejected; they
+/// are not hashable in Python, and as text their length would double with each level.
+fn key(value: Value) -> DecodeResult<String> {
     fn has_map(value: &Value) -> bool {
         match value {
             Value::Object(_) => true,
@@ -159,7 +159,7 @@ fn key(value: Value) -> Told<String> {
     }
 }
 
-/// JSON has no numbers that are none.
+/// Converts a float; NaN and infinity become null because JSON cannot express them.
 fn float(number: f64) -> Value {
     Number::from_f64(number).map_or(Value::Null, Value::Number)
 }

@@ -1,20 +1,20 @@
-//! The tables of LangGraph's PostgreSQL saver, read in one transaction that writes nothing.
+//! The tables of LangGraph's PostgreSQL checkpointer, read in one read-only transaction.
 
 use std::time::Duration;
 
 use serde_json::Value;
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, ErrorCode, Result};
 use tokio::task::JoinHandle;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, Config, NoTls, Row};
 
-use super::row::{At, Body, CheckpointRow, ThreadRows, Typed, WriteRow};
+use super::rows::{CheckpointBody, EncodedValue, RowContext, SourceCheckpointRow, SourceWriteRow, ThreadRows};
 
-/// How long a server is waited for that does not answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Connect timeout if the URL sets none.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The statements; `$1` is the thread.
+/// Statements; `$1` is the thread id.
 const THREADS: &str = "SELECT DISTINCT thread_id FROM checkpoints ORDER BY thread_id";
 const CHECKPOINTS: &str = "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint::text, metadata::text \
                            FROM checkpoints WHERE thread_id = $1 ORDER BY checkpoint_id COLLATE \"C\"";
@@ -23,36 +23,36 @@ const WRITES: &str = "SELECT checkpoint_ns, checkpoint_id, task_id, task_path, c
                       FROM checkpoint_writes WHERE thread_id = $1 \
                       ORDER BY task_path COLLATE \"C\", task_id COLLATE \"C\", idx";
 
-pub(super) struct Server {
+pub(super) struct PostgresSource {
     config: Config,
 }
 
-/// A connection, which ends with this.
-struct Line {
+/// A connection, closed when this is dropped.
+struct PgConnection {
     client: Client,
     task: JoinHandle<()>,
 }
 
-impl Drop for Line {
+impl Drop for PgConnection {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Server {
+impl PostgresSource {
     pub(super) async fn connect(url: &str) -> Result<Self> {
-        // What was given may hold a password, so it is not repeated.
+        // The URL may contain a password, so the error does not repeat it.
         let mut config: Config = url.parse().map_err(|_| {
-            Error::new(Code::ConfigInvalid, "the address of PostgreSQL cannot be read")
-                .help("write `postgres://user:password@host:5432/database`")
+            Error::new(ErrorCode::ConfigInvalid, "the address of PostgreSQL cannot be read")
+                .with_help("write `postgres://user:password@host:5432/database`")
         })?;
         if !matches!(config.get_ssl_mode(), SslMode::Disable | SslMode::Prefer) {
             let message = "the address of PostgreSQL asks for encryption with `sslmode`, which is not there yet";
-            return Err(Error::new(Code::ConfigInvalid, message)
-                .help("lead the connection through a tunnel, and say `sslmode=disable`"));
+            return Err(Error::new(ErrorCode::ConfigInvalid, message)
+                .with_help("lead the connection through a tunnel, and say `sslmode=disable`"));
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(PATIENCE);
+            config.connect_timeout(CONNECT_TIMEOUT);
         }
         let server = Self { config };
         let line = server.line().await?;
@@ -68,15 +68,17 @@ impl Server {
         if found == 3 {
             return Ok(server);
         }
-        Err(Error::new(Code::InputInvalid, "this database has no tables of LangGraph's PostgreSQL saver")
-            .help("they are `checkpoints`, `checkpoint_blobs` and `checkpoint_writes`, in the search path of the user"))
+        Err(Error::new(ErrorCode::InputInvalid, "this database has no tables of LangGraph's PostgreSQL saver")
+            .with_help(
+                "they are `checkpoints`, `checkpoint_blobs` and `checkpoint_writes`, in the search path of the user",
+            ))
     }
 
-    async fn line(&self) -> Result<Line> {
+    async fn line(&self) -> Result<PgConnection> {
         let (client, connection) = self.config.connect(NoTls).await.map_err(|error| failed(&error))?;
-        // Who asks is told what went wrong.
+        // The caller receives connection errors from its query.
         let task = tokio::spawn(async move { drop(connection.await) });
-        let line = Line { client, task };
+        let line = PgConnection { client, task };
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         line.client.batch_execute(begin).await.map_err(|error| failed(&error))?;
         Ok(line)
@@ -101,35 +103,35 @@ impl Server {
         }
         for row in ask(WRITES).await? {
             let (task, path, channel) = (cell(&row, 2)?, cell(&row, 3)?, cell(&row, 4)?);
-            let write = WriteRow { task, path, channel, value: typed(&row, 5)? };
+            let write = SourceWriteRow { task, path, channel, value: typed(&row, 5)? };
             rows.writes.entry((cell(&row, 0)?, cell(&row, 1)?)).or_default().push(write);
         }
         Ok(rows)
     }
 }
 
-fn checkpoint(thread: &str, row: &Row) -> Result<CheckpointRow> {
+fn checkpoint(thread: &str, row: &Row) -> Result<SourceCheckpointRow> {
     let id: String = cell(row, 1)?;
     let json = |column: usize| -> Result<Value> {
-        let at = At { thread, checkpoint: &id };
+        let at = RowContext { thread, checkpoint: &id };
         serde_json::from_str(cell(row, column)?).map_err(|error| at.unreadable(None, &error.to_string()))
     };
-    let (checkpoint, metadata) = (Body::Parts(json(3)?), json(4)?);
-    Ok(CheckpointRow { namespace: cell(row, 0)?, id: id.clone(), parent: cell(row, 2)?, checkpoint, metadata })
+    let (checkpoint, metadata) = (CheckpointBody::Parts(json(3)?), json(4)?);
+    Ok(SourceCheckpointRow { namespace: cell(row, 0)?, id: id.clone(), parent: cell(row, 2)?, checkpoint, metadata })
 }
 
-fn typed(row: &Row, column: usize) -> Result<Typed> {
+fn typed(row: &Row, column: usize) -> Result<EncodedValue> {
     let (encoding, bytes): (Option<String>, Option<Vec<u8>>) = (cell(row, column)?, cell(row, column + 1)?);
-    Ok(Typed { encoding: encoding.unwrap_or_else(|| "json".to_owned()), bytes: bytes.unwrap_or_default() })
+    Ok(EncodedValue { encoding: encoding.unwrap_or_else(|| "json".to_owned()), bytes: bytes.unwrap_or_default() })
 }
 
-/// What stands in a column; an error when it is nothing, or of another type.
+/// Returns the value of a column; an error if it is null or of another type.
 fn cell<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T> {
     row.try_get(column).map_err(|error| failed(&error))
 }
 
 fn failed(error: &tokio_postgres::Error) -> Error {
     let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-    Error::new(Code::StoreUnavailable, format!("LangGraph's PostgreSQL cannot be read: {cause}"))
-        .help("nothing was imported, and nothing there was changed")
+    Error::new(ErrorCode::StoreUnavailable, format!("LangGraph's PostgreSQL cannot be read: {cause}"))
+        .with_help("nothing was imported, and nothing there was changed")
 }

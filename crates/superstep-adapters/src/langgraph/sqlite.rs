@@ -1,21 +1,21 @@
-//! The tables of LangGraph's SQLite saver, opened for reading only.
+//! The tables of LangGraph's SQLite checkpointer, opened read-only.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, Row};
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, ErrorCode, Result};
 
-use super::row::{At, Body, CheckpointRow, ThreadRows, Typed, WriteRow};
+use super::rows::{CheckpointBody, EncodedValue, RowContext, SourceCheckpointRow, SourceWriteRow, ThreadRows};
 
-/// How long a process that writes is waited for.
+/// Time to wait for a process that writes.
 const BUSY: Duration = Duration::from_secs(5);
 
-pub(super) struct File {
+pub(super) struct SqliteSource {
     path: PathBuf,
 }
 
-impl File {
+impl SqliteSource {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = Self { path: path.to_owned() };
         let found: i64 = file.ask(|connection| {
@@ -27,20 +27,21 @@ impl File {
             return Ok(file);
         }
         let message = format!("`{}` is not a file of LangGraph's SQLite saver", path.display());
-        Err(Error::new(Code::InputInvalid, message).help("it has no tables `checkpoints` and `writes`"))
+        Err(Error::new(ErrorCode::InputInvalid, message).with_help("it has no tables `checkpoints` and `writes`"))
     }
 
     fn ask<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let answer = Connection::open_with_flags(&self.path, flags).and_then(|connection| {
             connection.busy_timeout(BUSY)?;
-            // All of it is of one moment.
+            // One read transaction, so that all rows belong to one state.
             connection.execute_batch("BEGIN")?;
             question(&connection)
         });
         answer.map_err(|error| {
             let message = format!("`{}` cannot be read: {error}", self.path.display());
-            Error::new(Code::InputInvalid, message).help("nothing was imported, and nothing in it was changed")
+            Error::new(ErrorCode::InputInvalid, message)
+                .with_help("nothing was imported, and nothing in it was changed")
         })
     }
 
@@ -59,7 +60,7 @@ impl File {
             )?;
             let checkpoints = query.query_map([thread], |row| Ok((checkpoint(row)?, bytes(row, 5)?)))?;
             let checkpoints = checkpoints.collect::<rusqlite::Result<Vec<_>>>()?;
-            // Files of before 2024 have no column for the path.
+            // Files from before 2024 have no column for the path.
             let has_path = "SELECT count(*) FROM pragma_table_info('writes') WHERE name = 'task_path'";
             let path = match connection.query_row(has_path, [], |row| row.get(0))? {
                 0 => "''",
@@ -75,7 +76,7 @@ impl File {
         let mut rows = ThreadRows { thread: thread.to_owned(), ..ThreadRows::default() };
         for (mut row, metadata) in checkpoints {
             if !metadata.is_empty() {
-                let at = At { thread, checkpoint: &row.id };
+                let at = RowContext { thread, checkpoint: &row.id };
                 row.metadata = serde_json::from_slice(&metadata)
                     .map_err(|error| at.unreadable(None, &format!("its metadata cannot be read: {error}")))?;
             }
@@ -88,28 +89,28 @@ impl File {
     }
 }
 
-fn checkpoint(row: &Row<'_>) -> rusqlite::Result<CheckpointRow> {
-    let whole = Typed { encoding: encoding(row, 3)?, bytes: bytes(row, 4)? };
-    Ok(CheckpointRow {
+fn checkpoint(row: &Row<'_>) -> rusqlite::Result<SourceCheckpointRow> {
+    let whole = EncodedValue { encoding: encoding(row, 3)?, bytes: bytes(row, 4)? };
+    Ok(SourceCheckpointRow {
         namespace: row.get(0)?,
         id: row.get(1)?,
         parent: row.get(2)?,
-        checkpoint: Body::Whole(whole),
+        checkpoint: CheckpointBody::Whole(whole),
         metadata: serde_json::json!({}),
     })
 }
 
-fn write(row: &Row<'_>) -> rusqlite::Result<WriteRow> {
-    let value = Typed { encoding: encoding(row, 5)?, bytes: bytes(row, 6)? };
-    Ok(WriteRow { task: row.get(2)?, path: row.get(3)?, channel: row.get(4)?, value })
+fn write(row: &Row<'_>) -> rusqlite::Result<SourceWriteRow> {
+    let value = EncodedValue { encoding: encoding(row, 5)?, bytes: bytes(row, 6)? };
+    Ok(SourceWriteRow { task: row.get(2)?, path: row.get(3)?, channel: row.get(4)?, value })
 }
 
-/// The word for the encoding; rows of the first versions have none.
+/// Returns the name of the encoding; rows of the first versions have none.
 fn encoding(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(row.get::<_, Option<String>>(column)?.unwrap_or_else(|| "json".to_owned()))
 }
 
-/// SQLite keeps what it was given, a text or bytes.
+/// Returns a text or blob as bytes: the column type depends on the writer.
 fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     use rusqlite::types::ValueRef;
     Ok(match row.get_ref(column)? {

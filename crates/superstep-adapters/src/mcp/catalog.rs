@@ -1,33 +1,33 @@
-//! What a server has besides tools: resources, which can be read, and prompts, which become messages.
+//! Resources and prompts of an MCP server.
 
-/// Something a server lets others read.
+/// A resource that clients of a server can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resource {
-    /// What it is asked for by.
+    /// URI by which clients request the resource.
     pub uri: String,
-    /// What it is called.
+    /// Display name.
     pub name: String,
-    /// What is in it.
+    /// Description of the content.
     pub description: Option<String>,
-    /// Of what kind it is, e.g. `text/plain`.
+    /// MIME type, such as `text/plain`.
     pub mime_type: Option<String>,
 }
 
 impl Resource {
-    /// A resource of which nothing else is said.
+    /// Creates a resource without description and MIME type.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self { uri: uri.into(), name: name.into(), description: None, mime_type: None }
     }
 
-    /// Says what is in it.
+    /// Sets the description of the content.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Says of what kind it is.
+    /// Sets the MIME type.
     #[must_use]
     pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
@@ -47,50 +47,50 @@ impl Resource {
     }
 }
 
-/// A text with gaps that a server fills.
+/// A prompt template of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// What it is asked for by.
+    /// Name by which clients request the prompt.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the prompt.
     pub description: Option<String>,
-    /// Its gaps.
+    /// Arguments of the template.
     pub arguments: Vec<PromptArgument>,
 }
 
-/// A gap in a prompt.
+/// An argument of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PromptArgument {
-    /// What it is called.
+    /// Name of the argument.
     pub name: String,
-    /// What belongs there.
+    /// Meaning of the argument.
     pub description: Option<String>,
-    /// Whether it must be filled.
+    /// True if the argument is required.
     pub is_required: bool,
 }
 
 impl Prompt {
-    /// A prompt without gaps.
+    /// Creates a prompt without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), description: None, arguments: Vec::new() }
     }
 
-    /// Says what it is for.
+    /// Sets the purpose of the prompt.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Adds a gap that must be filled.
+    /// Adds a required argument.
     #[must_use]
     pub fn requires(self, name: impl Into<String>) -> Self {
         self.with(name.into(), true)
     }
 
-    /// Adds a gap that may be filled.
+    /// Adds an optional argument.
     #[must_use]
     pub fn accepts(self, name: impl Into<String>) -> Self {
         self.with(name.into(), false)

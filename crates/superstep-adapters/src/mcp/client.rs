@@ -1,4 +1,4 @@
-//! The client: what can be asked of a server, in our own words.
+//! The MCP client: requests to a server and their results in the types of this library.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,116 +10,117 @@ use rmcp::model::{
     ServerResult,
 };
 use serde_json::{Map, Value};
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::message::{Message, Part, Role};
-use superstep_core::port::{Progress, SharedTool};
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::message::{ContentPart, Message, Role};
+use superstep_core::port::{SharedTool, ToolProgress};
 
 use super::catalog::{Prompt, Resource};
+use super::child_process::StdioServerCommand;
 use super::connection::Connection;
-use super::program::Program;
-use super::remote::Remote;
-use super::{content, tool, trouble};
+use super::http_endpoint::HttpEndpoint;
+use super::{content, error, tool};
 
-/// The longest list that is read to its end.
-const LONGEST: usize = 10_000;
+/// Largest number of entries, and of pages, that are read of a list.
+const MAX_LIST_ENTRIES: usize = 10_000;
 
-/// A client of one server. Cheap to clone; any number of runs may use one at once, and each may have one of its own.
+/// A client of one MCP server. Clones are cheap and share one connection, which any number of runs may use
+/// concurrently.
 #[derive(Clone)]
-pub struct Client {
+pub struct McpClient {
     connection: Arc<Connection>,
-    pin: Option<Arc<Pin>>,
+    pin: Option<Arc<PinnedTools>>,
 }
 
-/// The list of tools that somebody has approved.
-struct Pin {
-    mark: String,
-    /// The list that was last found to be it.
+/// The approved list of tools.
+struct PinnedTools {
+    tools_hash: String,
+    /// Generation of the tool list that was last verified.
     verified: AtomicU64,
 }
 
-impl std::fmt::Debug for Client {
+impl std::fmt::Debug for McpClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Client({})", self.connection.server())
+        write!(f, "McpClient({})", self.connection.server())
     }
 }
 
-impl Client {
+impl McpClient {
     pub(super) fn new(connection: Arc<Connection>) -> Self {
         Self { connection, pin: None }
     }
 
-    /// A client of a program, which speaks over its standard input and output. `command` belongs into a configuration,
-    /// never into a text that a model or a stranger wrote.
+    /// Configures a client of a program that speaks MCP over standard input and output. `command` has to come from
+    /// the configuration, never from a model or an untrusted user.
     ///
     /// ```no_run
-    /// # use superstep_adapters::mcp::Client;
+    /// # use superstep_adapters::mcp::McpClient;
     /// # async fn connect() -> superstep_core::error::Result<()> {
-    /// let client = Client::spawn("mcp-server-time", ["--local-timezone", "Europe/Paris"], [("TZ", "UTC")]).connect().await?;
+    /// let client = McpClient::stdio("mcp-server-time", ["--local-timezone", "Europe/Paris"], [("TZ", "UTC")]).connect().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn spawn<A: Into<String>, K: Into<String>, V: Into<String>>(
+    pub fn stdio<A: Into<String>, K: Into<String>, V: Into<String>>(
         command: impl Into<PathBuf>,
         args: impl IntoIterator<Item = A>,
         env: impl IntoIterator<Item = (K, V)>,
-    ) -> Program {
+    ) -> StdioServerCommand {
         let args = args.into_iter().map(Into::into).collect();
         let env = env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Program::new(command.into(), args, env)
+        StdioServerCommand::new(command.into(), args, env)
     }
 
-    /// A client of a server on the web, over streamable HTTP. The address must be `https` and public, or of this machine,
-    /// unless its host is allowed.
+    /// Configures a client of a server over streamable HTTP. The address must be `https` and public, or of this
+    /// machine, unless its host is allowed.
     ///
     /// ```no_run
-    /// # use superstep_adapters::mcp::Client;
+    /// # use superstep_adapters::mcp::McpClient;
     /// # async fn connect(token: String) -> superstep_core::error::Result<()> {
-    /// let client = Client::http("https://tools.example.com/mcp").bearer(token).connect().await?;
+    /// let client = McpClient::http("https://tools.example.com/mcp").bearer(token).connect().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn http(address: impl Into<String>) -> Remote {
-        Remote::new(address.into())
+    pub fn http(address: impl Into<String>) -> HttpEndpoint {
+        HttpEndpoint::new(address.into())
     }
 
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// The tools the server has now, each as a tool of ours.
+    /// Requests the current tools of the server.
     ///
     /// # Errors
-    /// When the server cannot be asked, and with [`Client::pinned`] when the list is not the approved one.
+    /// Returns an error if the request fails, and with [`McpClient::pin_tools`] if the list is not the approved one.
     pub async fn tools(&self) -> Result<Vec<SharedTool>> {
-        tool::shared(self, self.listed().await?)
+        tool::shared(self, self.verified_tools().await?)
     }
 
-    /// The mark of the list of tools the server has now, for [`Client::pinned`].
+    /// Returns the hash of the current list of tools, for [`McpClient::pin_tools`].
     ///
     /// # Errors
-    /// When the server cannot be asked.
+    /// Returns an error if the request fails.
     pub async fn tools_hash(&self) -> Result<String> {
-        Ok(tool::mark(&self.list().await?))
+        Ok(tool::tools_hash(&self.list().await?))
     }
 
-    /// The same client, for one list of tools only: the one with this mark, which somebody has looked at. With any other,
-    /// listing and calling fail until the new list is approved.
+    /// Restricts the client to the approved list of tools with this hash. With any other list, listing and calling
+    /// tools fail until the new list is approved.
     #[must_use]
-    pub fn pinned(mut self, hash: impl Into<String>) -> Self {
-        self.pin = Some(Arc::new(Pin { mark: hash.into(), verified: AtomicU64::new(u64::MAX) }));
+    pub fn pin_tools(mut self, hash: impl Into<String>) -> Self {
+        self.pin = Some(Arc::new(PinnedTools { tools_hash: hash.into(), verified: AtomicU64::new(u64::MAX) }));
         self
     }
 
-    /// The tools as they are whenever they are asked for, without a request where nothing has changed.
+    /// Returns a source of the current tools, which sends a request only if they may have changed.
     #[must_use]
-    pub fn tool_source(&self) -> ToolSource {
-        ToolSource { client: self.clone(), known: Arc::default() }
+    pub fn tool_source(&self) -> McpToolSource {
+        McpToolSource { client: self.clone(), known: Arc::default() }
     }
 
-    /// What the server lets others read.
+    /// Requests the resources of the server.
     ///
     /// # Errors
-    /// When it cannot be asked.
+    /// Returns an error if the request fails.
     pub async fn resources(&self) -> Result<Vec<Resource>> {
         if self.connection.capabilities().await?.resources.is_none() {
             return Ok(Vec::new());
@@ -132,23 +133,25 @@ impl Client {
         Ok(self.pages(ask, read).await?.into_iter().map(Resource::read).collect())
     }
 
-    /// What is in a resource: texts, and files in base64.
+    /// Reads a resource: texts, and files in base64.
     ///
     /// # Errors
-    /// When the server cannot be asked or does not have it.
-    pub async fn read_resource(&self, uri: impl Into<String>) -> Result<Vec<Part>> {
+    /// Returns an error if the request fails or the resource does not exist.
+    pub async fn read_resource(&self, uri: impl Into<String>) -> Result<Vec<ContentPart>> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        let answer = self.connection.ask(request, &Progress::default()).await?;
-        let ServerResult::ReadResourceResult(read) = answer else { return Err(self.nonsense("resources/read")) };
+        let answer = self.connection.request(request, &ToolProgress::default()).await?;
+        let ServerResult::ReadResourceResult(read) = answer else {
+            return Err(self.unexpected_response("resources/read"));
+        };
         let values = read.contents.into_iter().map(|contents| serde_json::to_value(contents).unwrap_or_default());
-        Ok(values.map(|value| content::resource(&value).unwrap_or(Part::Other(value))).collect())
+        Ok(values.map(|value| content::resource(&value).unwrap_or(ContentPart::Other(value))).collect())
     }
 
-    /// The prompts of the server.
+    /// Requests the prompts of the server.
     ///
     /// # Errors
-    /// When it cannot be asked.
+    /// Returns an error if the request fails.
     pub async fn prompts(&self) -> Result<Vec<Prompt>> {
         if self.connection.capabilities().await?.prompts.is_none() {
             return Ok(Vec::new());
@@ -161,38 +164,40 @@ impl Client {
         Ok(self.pages(ask, read).await?.into_iter().map(Prompt::read).collect())
     }
 
-    /// The messages a prompt makes with these arguments.
+    /// Requests the messages of a prompt with these arguments.
     ///
     /// # Errors
-    /// When the server cannot be asked, does not have it, or misses an argument.
+    /// Returns an error if the request fails, the prompt does not exist, or an argument is missing.
     pub async fn prompt(&self, name: impl Into<String>, args: Map<String, Value>) -> Result<Vec<Message>> {
         let params = GetPromptRequestParams::new(name).with_arguments(args);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        match self.connection.ask(request, &Progress::default()).await? {
+        match self.connection.request(request, &ToolProgress::default()).await? {
             ServerResult::GetPromptResult(prompt) => Ok(prompt.messages.into_iter().map(message).collect()),
-            _ => Err(self.nonsense("prompts/get")),
+            _ => Err(self.unexpected_response("prompts/get")),
         }
     }
 
-    /// Makes sure that a pinned list is still the approved one. Asks only when it may have changed.
+    /// Checks that the pinned list is still the approved one. Sends a request only if the list may have changed.
     pub(super) async fn verify(&self) -> Result<()> {
         match &self.pin {
-            Some(pin) if pin.verified.load(Ordering::Acquire) != self.generation() => self.listed().await.map(drop),
+            Some(pin) if pin.verified.load(Ordering::Acquire) != self.generation() => {
+                self.verified_tools().await.map(drop)
+            }
             _ => Ok(()),
         }
     }
 
-    /// The list, if it may be used.
-    async fn listed(&self) -> Result<Vec<rmcp::model::Tool>> {
+    /// Requests the tools and checks them against the pinned list.
+    async fn verified_tools(&self) -> Result<Vec<rmcp::model::Tool>> {
         let generation = self.generation();
         let listed = self.list().await?;
         if let Some(pin) = &self.pin {
-            let found = tool::mark(&listed);
-            if found != pin.mark {
+            let found = tool::tools_hash(&listed);
+            if found != pin.tools_hash {
                 let server = self.connection.server();
                 let fact = format!("the tools of the MCP server `{server}` are not the approved ones");
                 let help = format!("look at them, and pin `{found}` to approve them");
-                return Err(Error::new(Code::PolicyRefused, fact).help(help));
+                return Err(Error::new(ErrorCode::PolicyRefused, fact).with_help(help));
             }
             pin.verified.store(generation, Ordering::Release);
         }
@@ -211,38 +216,38 @@ impl Client {
         self.pages(ask, read).await
     }
 
-    /// All pages of a list.
+    /// Requests all pages of a list.
     async fn pages<T>(
         &self,
         ask: impl Fn(PaginatedRequestParams) -> ClientRequest,
         read: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
     ) -> Result<Vec<T>> {
         let (mut all, mut cursor) = (Vec::new(), None);
-        for _ in 0..LONGEST {
+        for _ in 0..MAX_LIST_ENTRIES {
             let request = ask(PaginatedRequestParams::default().with_cursor(cursor.clone()));
             let method = request.method().to_owned();
-            let answer = self.connection.ask(request, &Progress::default()).await?;
-            let (page, next) = read(answer).ok_or_else(|| self.nonsense(&method))?;
+            let answer = self.connection.request(request, &ToolProgress::default()).await?;
+            let (page, next) = read(answer).ok_or_else(|| self.unexpected_response(&method))?;
             all.extend(page);
             if next.is_none() {
                 return Ok(all);
             }
-            // The same place again would never end.
-            if all.len() > LONGEST || next == cursor {
+            // A repeated cursor would cause an endless loop.
+            if all.len() > MAX_LIST_ENTRIES || next == cursor {
                 break;
             }
             cursor = next;
         }
-        let what = format!("has a list without an end, or of more than {LONGEST}");
-        Err(trouble::failed(self.connection.server(), what))
+        let what = format!("has a list without an end, or of more than {MAX_LIST_ENTRIES}");
+        Err(error::server_error(self.connection.server(), what))
     }
 
     fn generation(&self) -> u64 {
         self.connection.watch().generation()
     }
 
-    fn nonsense(&self, method: &str) -> Error {
-        trouble::nonsense(self.connection.server(), method)
+    fn unexpected_response(&self, method: &str) -> Error {
+        error::invalid_response_error(self.connection.server(), method)
     }
 }
 
@@ -254,26 +259,26 @@ fn message(message: PromptMessage) -> Message {
     Message::new(role, content::read(vec![serde_json::to_value(message.content).unwrap_or_default()]))
 }
 
-/// The tools of a server, as they are whenever they are asked for. A tool that the server gets later is there the next
-/// time, without a change to whoever asks.
+/// A source of the current tools of a server. A tool that the server adds later is part of the next result.
 #[derive(Debug, Clone)]
-pub struct ToolSource {
-    client: Client,
-    known: Arc<Mutex<Option<Known>>>,
+pub struct McpToolSource {
+    client: McpClient,
+    known: Arc<Mutex<Option<CachedTools>>>,
 }
 
-/// A list of tools, and which one it is.
+/// A list of tools with its generation.
 #[derive(Debug, Clone)]
-struct Known {
+struct CachedTools {
     generation: u64,
     tools: Vec<SharedTool>,
 }
 
-impl ToolSource {
-    /// The tools of now. Asks the server only if it has said that they have changed, or never says so.
+impl McpToolSource {
+    /// Returns the current tools. Sends a request only if the server has announced a change, or never announces
+    /// changes.
     ///
     /// # Errors
-    /// As for [`Client::tools`].
+    /// Returns the errors of [`McpClient::tools`].
     pub async fn tools(&self) -> Result<Vec<SharedTool>> {
         let capabilities = self.client.connection.capabilities().await?;
         let says_so = capabilities.tools.and_then(|tools| tools.list_changed).unwrap_or_default();
@@ -283,7 +288,8 @@ impl ToolSource {
             return Ok(known.tools);
         }
         let tools = self.client.tools().await?;
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(Known { generation, tools: tools.clone() });
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(CachedTools { generation, tools: tools.clone() });
         Ok(tools)
     }
 }

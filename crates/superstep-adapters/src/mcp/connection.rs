@@ -1,7 +1,7 @@
-//! One connection to a server: how it comes about, how something is asked over it, and what becomes of it.
+//! One connection to a server: establishing it, sending requests over it, and detecting its end.
 //!
-//! A server on the web is connected to again when it was lost; a program is not started twice, because what it knew is
-//! gone with it.
+//! A lost HTTP connection is established again with the next request; a program is not started twice, because its
+//! state is lost.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,42 +15,42 @@ use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService};
 use rmcp::transport::Transport;
 use rmcp::{ClientHandler, RoleClient, ServiceError, ServiceExt};
 use superstep_core::error::Result;
-use superstep_core::port::Progress;
+use superstep_core::port::ToolProgress;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
-use super::notes::Notes;
-use super::pipe::Pipe;
-use super::remote::Remote;
-use super::trouble;
-use super::watch::{Watch, Watched};
+use super::diagnostics::ServerDiagnostics;
+use super::error;
+use super::http_endpoint::HttpEndpoint;
+use super::notifications::{Notifications, ObservedTransport};
+use super::stdio_transport::StdioTransport;
 
-/// How long one request may take, unless somebody says otherwise.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// Default timeout of one request.
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A connection. Closed when the last who holds it lets go.
+/// A connection, closed when the last reference is dropped.
 pub(super) struct Connection {
     server: String,
     timeout: Duration,
-    way: Way,
-    watch: Arc<Watch>,
-    link: Mutex<Option<Link>>,
+    way: TransportKind,
+    watch: Arc<Notifications>,
+    link: Mutex<Option<Session>>,
 }
 
-/// How the server was reached.
-enum Way {
-    /// By a pipe that there is only once.
-    Pipe(Arc<Notes>),
-    /// Over the web.
-    Web(Box<Remote>),
+/// Transport of the connection.
+enum TransportKind {
+    /// A pipe, which cannot be opened again.
+    Pipe(Arc<ServerDiagnostics>),
+    /// Streamable HTTP.
+    Web(Box<HttpEndpoint>),
 }
 
-type Link = RunningService<RoleClient, Visitor>;
+type Session = RunningService<RoleClient, ClientHandlerImpl>;
 
-/// What the server may ask of us: nothing but who we are.
-struct Visitor;
+/// Client handler that offers the server no capabilities, only name and version.
+struct ClientHandlerImpl;
 
-impl ClientHandler for Visitor {
+impl ClientHandler for ClientHandlerImpl {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("superstep", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(ClientCapabilities::default(), us)
@@ -58,82 +58,84 @@ impl ClientHandler for Visitor {
 }
 
 impl Connection {
-    /// A connection over a pipe.
+    /// Connects over a pipe.
     ///
     /// # Errors
-    /// When the server does not answer, or not in the protocol.
-    pub(super) async fn once<R, W>(server: &str, timeout: Duration, pipe: Pipe<R, W>) -> Result<Arc<Self>>
+    /// Returns an error if the server does not respond or does not speak the protocol.
+    pub(super) async fn stdio<R, W>(server: &str, timeout: Duration, pipe: StdioTransport<R, W>) -> Result<Arc<Self>>
     where
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let way = Way::Pipe(Arc::clone(pipe.notes()));
+        let way = TransportKind::Pipe(Arc::clone(pipe.notes()));
         let connection =
             Self { server: server.to_owned(), timeout, way, watch: Arc::default(), link: Mutex::default() };
-        let link = Box::pin(connection.greet(pipe)).await?;
+        let link = Box::pin(connection.initialize(pipe)).await?;
         *connection.link.lock().await = Some(link);
         Ok(Arc::new(connection))
     }
 
-    /// A connection over the web.
+    /// Connects over HTTP.
     ///
     /// # Errors
-    /// As for [`Connection::once`], and when the address is not allowed.
-    pub(super) async fn web(timeout: Duration, remote: Remote) -> Result<Arc<Self>> {
-        let (server, way) = (remote.name(), Way::Web(Box::new(remote)));
+    /// Returns the errors of [`Connection::stdio`], and an error if the address is not permitted.
+    pub(super) async fn http(timeout: Duration, remote: HttpEndpoint) -> Result<Arc<Self>> {
+        let (server, way) = (remote.name(), TransportKind::Web(Box::new(remote)));
         let connection = Self { server, timeout, way, watch: Arc::default(), link: Mutex::default() };
         connection.peer().await?;
         Ok(Arc::new(connection))
     }
 
-    /// What we call the server.
+    /// Returns the name of the server in errors.
     pub(super) fn server(&self) -> &str {
         &self.server
     }
 
-    /// What it says without being asked.
-    pub(super) fn watch(&self) -> &Watch {
+    /// Returns the notifications of the server.
+    pub(super) fn watch(&self) -> &Notifications {
         &self.watch
     }
 
-    /// What it says it can do.
+    /// Returns the capabilities that the server announced.
     ///
     /// # Errors
-    /// When it is not there.
+    /// Returns an error if the connection is lost and cannot be established again.
     pub(super) async fn capabilities(&self) -> Result<ServerCapabilities> {
         let peer = self.peer().await?;
         Ok(peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default())
     }
 
-    /// Asks, and waits for the answer. A request that nobody waits for any more is taken back at the server.
+    /// Sends a request and waits for the response. The request is cancelled at the server if this future is dropped.
     ///
     /// # Errors
-    /// When the server is not there, is silent, or refuses.
-    pub(super) async fn ask(&self, request: ClientRequest, progress: &Progress) -> Result<ServerResult> {
+    /// Returns an error if the connection is lost, the request times out, or the server responds with an error.
+    pub(super) async fn request(&self, request: ClientRequest, progress: &ToolProgress) -> Result<ServerResult> {
         let method = request.method().to_owned();
         let peer = self.peer().await?;
-        let asked = tokio::time::timeout(self.timeout, Box::pin(self.exchange(&peer, request, progress))).await;
+        let asked = tokio::time::timeout(self.timeout, Box::pin(self.send_and_receive(&peer, request, progress))).await;
         match asked {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
-                    self.lost().await;
+                    self.mark_disconnected().await;
                 }
-                let trouble = trouble::of_request(&self.server, &error, &self.tail());
-                Err(trouble.retryable(matches!(self.way, Way::Web(_)) && !matches!(error, ServiceError::McpError(_))))
+                let trouble = error::from_service_error(&self.server, &error, &self.diagnostics_suffix());
+                Err(trouble.with_retryable(
+                    matches!(self.way, TransportKind::Web(_)) && !matches!(error, ServiceError::McpError(_)),
+                ))
             }
-            Err(_) => Err(trouble::slow(&self.server, &method, self.timeout, &self.tail())),
+            Err(_) => Err(error::timeout_error(&self.server, &method, self.timeout, &self.diagnostics_suffix())),
         }
     }
 
-    async fn exchange(
+    async fn send_and_receive(
         &self,
         peer: &Peer<RoleClient>,
         request: ClientRequest,
-        progress: &Progress,
+        progress: &ToolProgress,
     ) -> Result<ServerResult, ServiceError> {
         let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let mut unanswered = Unanswered { peer, request: Some(handle.id.clone()) };
+        let mut unanswered = PendingRequestGuard { peer, request: Some(handle.id.clone()) };
         let answer = self.answer(handle, progress).await;
         unanswered.request = None;
         answer
@@ -142,9 +144,10 @@ impl Connection {
     async fn answer(
         &self,
         handle: RequestHandle<RoleClient>,
-        progress: &Progress,
+        progress: &ToolProgress,
     ) -> Result<ServerResult, ServiceError> {
-        let following = if progress.wants() { self.watch.follow(&handle.progress_token) } else { None };
+        let following =
+            if progress.has_listener() { self.watch.subscribe_progress(&handle.progress_token) } else { None };
         let Some(mut following) = following else { return handle.await_response().await };
         let mut answer = pin!(handle.await_response());
         let answer = loop {
@@ -160,59 +163,61 @@ impl Connection {
         answer
     }
 
-    /// The other end, connected to again where that can be done.
+    /// Returns the peer, after connecting again if the transport allows that.
     async fn peer(&self) -> Result<Peer<RoleClient>> {
         let mut link = self.link.lock().await;
         if let Some(link) = link.as_ref().filter(|link| !link.is_transport_closed()) {
             return Ok(link.peer().clone());
         }
-        let Way::Web(remote) = &self.way else { return Err(trouble::gone(&self.server, &self.tail())) };
-        let fresh = Box::pin(self.greet(remote.transport()?)).await?;
-        // Whatever was listed before may have been another server's.
-        self.watch.changed();
+        let TransportKind::Web(remote) = &self.way else {
+            return Err(error::disconnected_error(&self.server, &self.diagnostics_suffix()));
+        };
+        let fresh = Box::pin(self.initialize(remote.transport()?)).await?;
+        // The server may be a different one, so cached lists are outdated.
+        self.watch.tools_changed();
         Ok(link.insert(fresh).peer().clone())
     }
 
-    /// Says hello.
-    async fn greet<T: Transport<RoleClient> + 'static>(&self, transport: T) -> Result<Link> {
-        let transport = Watched { transport, watch: Arc::clone(&self.watch) };
-        match tokio::time::timeout(self.timeout, Visitor.serve(transport)).await {
+    /// Performs the MCP initialization.
+    async fn initialize<T: Transport<RoleClient> + 'static>(&self, transport: T) -> Result<Session> {
+        let transport = ObservedTransport { transport, watch: Arc::clone(&self.watch) };
+        match tokio::time::timeout(self.timeout, ClientHandlerImpl.serve(transport)).await {
             Ok(Ok(link)) => Ok(link),
             Ok(Err(error)) => {
-                if let Way::Pipe(notes) = &self.way {
-                    notes.settle().await;
+                if let TransportKind::Pipe(notes) = &self.way {
+                    notes.wait_for_stderr().await;
                 }
-                let trouble = trouble::of_greeting(&self.server, &error, &self.tail());
-                Err(trouble.retryable(matches!(self.way, Way::Web(_))))
+                let trouble = error::from_initialize_error(&self.server, &error, &self.diagnostics_suffix());
+                Err(trouble.with_retryable(matches!(self.way, TransportKind::Web(_))))
             }
-            Err(_) => Err(trouble::slow(&self.server, "initialize", self.timeout, &self.tail())),
+            Err(_) => Err(error::timeout_error(&self.server, "initialize", self.timeout, &self.diagnostics_suffix())),
         }
     }
 
-    /// The next who asks connects again.
-    async fn lost(&self) {
-        if let Way::Web(_) = self.way {
+    /// Drops a lost HTTP connection, so that the next request connects again.
+    async fn mark_disconnected(&self) {
+        if let TransportKind::Web(_) = self.way {
             *self.link.lock().await = None;
         }
     }
 
-    fn tail(&self) -> String {
+    fn diagnostics_suffix(&self) -> String {
         match &self.way {
-            Way::Pipe(notes) => notes.tail(),
-            Way::Web(_) => String::new(),
+            TransportKind::Pipe(notes) => notes.message_suffix(),
+            TransportKind::Web(_) => String::new(),
         }
     }
 }
 
-/// A request that is not answered yet. Let go so, the server hears that nobody waits.
-struct Unanswered<'a> {
+/// Guard of a pending request: cancels the request at the server when dropped.
+struct PendingRequestGuard<'a> {
     peer: &'a Peer<RoleClient>,
     request: Option<RequestId>,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for PendingRequestGuard<'_> {
     fn drop(&mut self) {
-        // Without a runtime the connection is gone anyway.
+        // Without a runtime, the connection has ended as well.
         let (Some(request), Ok(runtime)) = (self.request.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();
         runtime.spawn(async move {

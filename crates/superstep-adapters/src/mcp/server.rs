@@ -1,6 +1,6 @@
-//! The server: what it offers, and to whom it tells that this has changed.
+//! The MCP server: its tools, resources and prompts, and the notification of clients about changes.
 //!
-//! How it speaks to one client is in `speaker`, how clients reach it in `doors`, how a tool is run for one in `run`.
+//! `speaker` handles the session of one client, `doors` contains the transports, `run` calls a tool for a client.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,83 +9,88 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::service::Peer;
 use serde_json::{Map, Value};
-use superstep_core::error::{Code, Error, Problem, Result};
-use superstep_core::message::{Message, Part};
+use superstep_core::error::{Diagnostic, Error, ErrorCode, Result};
+use superstep_core::message::{ContentPart, Message};
 use superstep_core::port::SharedTool;
 use superstep_core::types::FieldType;
 
 use super::catalog::{Prompt, Resource};
 
-mod doors;
-mod run;
-mod speaker;
+mod call_tool;
+mod handler;
+mod transports;
 
-pub use doors::HttpService;
-pub use speaker::Speaker;
+pub use handler::SessionHandler;
+pub use transports::HttpService;
 
-/// How many entries of a list are told at once.
+/// Default number of entries per page of a list.
 const PAGE: usize = 100;
-/// How long a client may take to hear that a list has changed.
-const TELLING: Duration = Duration::from_secs(1);
+/// Timeout of the notification of one client.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(1);
 
-type Making<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
-type Reader = Arc<dyn Fn() -> Making<Vec<Part>> + Send + Sync>;
-type Filler = Arc<dyn Fn(Map<String, Value>) -> Making<Vec<Message>> + Send + Sync>;
+type BoxedFuture<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
+type ResourceFn = Arc<dyn Fn() -> BoxedFuture<Vec<ContentPart>> + Send + Sync>;
+type PromptFn = Arc<dyn Fn(Map<String, Value>) -> BoxedFuture<Vec<Message>> + Send + Sync>;
 
-/// A server. Cheap to clone: all clones offer the same, to any number of clients at once.
+/// An MCP server. Clones are cheap and share their content; any number of clients can be connected at the same time.
 #[derive(Clone)]
-pub struct Server(Arc<Shared>);
+pub struct McpServer(Arc<ServerShared>);
 
-struct Shared {
+struct ServerShared {
     name: String,
     version: String,
-    offers: Mutex<Offers>,
-    /// Who is told of changes.
+    catalog: Mutex<ServerCatalog>,
+    /// Connected clients.
     clients: Mutex<Vec<Peer<RoleServer>>>,
 }
 
-/// What a server has.
+/// Content of a server.
 #[derive(Default)]
-struct Offers {
+struct ServerCatalog {
     instructions: Option<String>,
-    tools: Vec<Offer>,
-    resources: Vec<(Resource, Reader)>,
-    prompts: Vec<(Prompt, Filler)>,
-    /// The hosts it goes by on the web; this machine unless told.
+    tools: Vec<OfferedTool>,
+    resources: Vec<(Resource, ResourceFn)>,
+    prompts: Vec<(Prompt, PromptFn)>,
+    /// Accepted hosts over HTTP; `None` means the names of this machine.
     hosts: Option<Vec<String>>,
     page: usize,
-    /// What is wrong with all this, told when it is to be served.
-    problems: Vec<Problem>,
+    /// Configuration errors, returned when the server starts to serve.
+    problems: Vec<Diagnostic>,
 }
 
-/// A tool, and what its arguments must be.
+/// A tool with the schema of its arguments.
 #[derive(Clone)]
-struct Offer {
+struct OfferedTool {
     tool: SharedTool,
     arguments: Arc<FieldType>,
 }
 
-impl std::fmt::Debug for Server {
+impl std::fmt::Debug for McpServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Server({} {})", self.0.name, self.0.version)
+        write!(f, "McpServer({} {})", self.0.name, self.0.version)
     }
 }
 
-impl Server {
-    /// A server that offers nothing yet.
+impl McpServer {
+    /// Creates a server without content.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
-        let offers = Mutex::new(Offers { page: PAGE, ..Offers::default() });
-        Self(Arc::new(Shared { name: name.into(), version: version.into(), offers, clients: Mutex::default() }))
+        let offers = Mutex::new(ServerCatalog { page: PAGE, ..ServerCatalog::default() });
+        Self(Arc::new(ServerShared {
+            name: name.into(),
+            version: version.into(),
+            catalog: offers,
+            clients: Mutex::default(),
+        }))
     }
 
-    /// Says to the clients' models what the server is for.
+    /// Sets instructions for the models of clients: the purpose of the server.
     #[must_use]
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
         self.offers().instructions = Some(instructions.into());
         self
     }
 
-    /// Offers tools: any of ours, a compiled graph as a tool among them.
+    /// Adds tools, which may include a compiled graph as a tool.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = impl Into<SharedTool>>) -> Self {
         for tool in tools {
@@ -97,18 +102,18 @@ impl Server {
         self
     }
 
-    /// Offers something to read: texts, and files in base64, made anew each time.
+    /// Adds a resource of texts and base64 files; `read` is called for each request.
     #[must_use]
     pub fn resource<F, M>(self, resource: Resource, read: F) -> Self
     where
         F: Fn() -> M + Send + Sync + 'static,
-        M: Future<Output = Result<Vec<Part>>> + Send + 'static,
+        M: Future<Output = Result<Vec<ContentPart>>> + Send + 'static,
     {
         self.offers().resources.push((resource, Arc::new(move || Box::pin(read()))));
         self
     }
 
-    /// Offers a prompt, which becomes messages with the arguments it is given.
+    /// Adds a prompt; `fill` creates its messages from the arguments of a request.
     #[must_use]
     pub fn prompt<F, M>(self, prompt: Prompt, fill: F) -> Self
     where
@@ -119,32 +124,32 @@ impl Server {
         self
     }
 
-    /// Sets the hosts it goes by on the web, `host` or `host:port`, in place of this machine's own names. Requests for any
-    /// other host, and from pages of any other origin, are refused.
+    /// Sets the accepted hosts over HTTP, as `host` or `host:port`. Default: the names of this machine. Requests for
+    /// other hosts or from pages of other origins are rejected.
     #[must_use]
     pub fn allowed_hosts(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.offers().hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets how many entries of a list are told at once; 100 unless told.
+    /// Sets the number of entries per page of a list. Default: 100.
     #[must_use]
     pub fn page_size(self, entries: usize) -> Self {
         self.offers().page = entries.max(1);
         self
     }
 
-    /// Offers one more tool, and tells the clients there are.
+    /// Adds a tool and notifies the connected clients.
     ///
     /// # Errors
-    /// When there is a tool of that name, or its schema is none.
+    /// Returns an error if a tool of this name exists or its schema is invalid.
     pub async fn add_tool(&self, tool: impl Into<SharedTool>) -> Result<()> {
         self.offers().add(tool.into()).map_err(|problem| refused(&self.0.name, vec![problem]))?;
         self.notify_tools_changed().await;
         Ok(())
     }
 
-    /// Takes a tool back, and tells the clients there are; `false` when there is none of that name.
+    /// Removes a tool and notifies the connected clients; returns `false` if no tool has this name.
     pub async fn remove_tool(&self, name: &str) -> bool {
         let had = {
             let tools = &mut self.offers().tools;
@@ -158,7 +163,7 @@ impl Server {
         had
     }
 
-    /// Tells the clients there are that the list of tools is another.
+    /// Notifies the connected clients that the list of tools has changed.
     pub async fn notify_tools_changed(&self) {
         let clients = {
             let mut clients = self.clients();
@@ -166,24 +171,24 @@ impl Server {
             clients.clone()
         };
         for client in clients {
-            // One that does not listen sees the change when it asks.
-            let _ = tokio::time::timeout(TELLING, client.notify_tool_list_changed()).await;
+            // A client that does not read the notification sees the change with its next request.
+            let _ = tokio::time::timeout(NOTIFY_TIMEOUT, client.notify_tool_list_changed()).await;
         }
     }
 
-    /// What it calls itself.
+    /// Returns the name of the server.
     pub(super) fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Whether it can serve.
+    /// Returns an error if the configuration is invalid.
     fn check(&self) -> Result<()> {
         let problems = self.offers().problems.clone();
         if problems.is_empty() { Ok(()) } else { Err(refused(&self.0.name, problems)) }
     }
 
-    fn offers(&self) -> MutexGuard<'_, Offers> {
-        self.0.offers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn offers(&self) -> MutexGuard<'_, ServerCatalog> {
+        self.0.catalog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn clients(&self) -> MutexGuard<'_, Vec<Peer<RoleServer>>> {
@@ -191,10 +196,10 @@ impl Server {
     }
 }
 
-impl Offers {
-    fn add(&mut self, tool: SharedTool) -> Result<(), Problem> {
+impl ServerCatalog {
+    fn add(&mut self, tool: SharedTool) -> Result<(), Diagnostic> {
         let name = tool.spec().name.clone();
-        let wrong = |message: String| Problem { pointer: String::new(), message, help: None };
+        let wrong = |message: String| Diagnostic { pointer: String::new(), message, help: None };
         if self.tools.iter().any(|offer| offer.tool.spec().name == name) {
             return Err(wrong(format!("there are two tools `{name}`")));
         }
@@ -203,11 +208,15 @@ impl Offers {
         }
         let arguments = FieldType::schema(Value::clone(&tool.spec().input_schema))
             .map_err(|fault| wrong(format!("the tool `{name}`: {}", fault.message)))?;
-        self.tools.push(Offer { tool, arguments: Arc::new(arguments) });
+        self.tools.push(OfferedTool { tool, arguments: Arc::new(arguments) });
         Ok(())
     }
 }
 
-fn refused(name: &str, problems: Vec<Problem>) -> Error {
-    Error::listing(Code::ConfigInvalid, format!("the MCP server `{name}` cannot serve its tools"), problems)
+fn refused(name: &str, problems: Vec<Diagnostic>) -> Error {
+    Error::with_diagnostics(
+        ErrorCode::ConfigInvalid,
+        format!("the MCP server `{name}` cannot serve its tools"),
+        problems,
+    )
 }

@@ -1,4 +1,4 @@
-//! A tool of a server as a tool of ours: what is told of it, what it gives, and the mark of a whole list.
+//! Tools of an MCP server as tools of this library: their specification, their results, and the hash of a list.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,21 +7,21 @@ use std::sync::Arc;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use superstep_core::canonical::sorted;
+use superstep_core::canonical::sort_keys;
 use superstep_core::error::Result;
-use superstep_core::port::{Invocation, SharedTool, Tool};
-use superstep_core::tool::{Annotations, ToolError, ToolOutput, ToolSpec};
+use superstep_core::port::{SharedTool, Tool, ToolInvocation};
+use superstep_core::tool::{ToolAnnotations, ToolError, ToolOutput, ToolSpec};
 
-use super::client::Client;
-use super::{content, trouble};
+use super::client::McpClient;
+use super::{content, error};
 
-/// The longest name a model may call a tool by.
-const NAME: usize = 64;
+/// Largest length of a tool name that all model providers accept.
+const MAX_TOOL_NAME: usize = 64;
 
-/// A tool at the other end.
+/// A tool of a server.
 struct RemoteTool {
-    client: Client,
-    /// What the server calls it.
+    client: McpClient,
+    /// Name of the tool on the server.
     name: String,
     spec: ToolSpec,
 }
@@ -31,18 +31,18 @@ impl Tool for RemoteTool {
         self.spec.clone()
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         self.client.verify().await?;
         let params = CallToolRequestParams::new(self.name.clone()).with_arguments(call.args);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let connection = self.client.connection();
-        let answer = connection.ask(request, &call.progress).await?;
+        let answer = connection.request(request, &call.progress).await?;
         let output = output(connection.server(), answer);
-        Ok(output.ok_or_else(|| trouble::nonsense(connection.server(), "tools/call"))?)
+        Ok(output.ok_or_else(|| error::invalid_response_error(connection.server(), "tools/call"))?)
     }
 }
 
-/// What a call gives; `None` for something that is no answer to a call.
+/// Converts the result of a call; `None` if the response has another form.
 fn output(server: &str, answer: ServerResult) -> Option<ToolOutput> {
     let mut answer = match answer {
         ServerResult::CustomResult(_) | ServerResult::CallToolResult(_) => serde_json::to_value(answer).ok()?,
@@ -55,7 +55,7 @@ fn output(server: &str, answer: ServerResult) -> Option<ToolOutput> {
     };
     let structured = answer.get_mut("structuredContent").map(Value::take).filter(|value| !value.is_null());
     let mut output = match &structured {
-        // A model that cannot see the structure sees its text.
+        // Models see only text, so structured content without text is serialized.
         Some(structured) if blocks.is_empty() => ToolOutput::new(structured.to_string()),
         _ => ToolOutput::new(content::read(blocks)),
     };
@@ -68,11 +68,11 @@ fn output(server: &str, answer: ServerResult) -> Option<ToolOutput> {
     Some(output)
 }
 
-/// The tools of a list, each under a name that a model may call it by.
+/// Converts a list of tools; each gets a name that model providers accept.
 ///
 /// # Errors
-/// When two would have the same name.
-pub(super) fn shared(client: &Client, listed: Vec<rmcp::model::Tool>) -> Result<Vec<SharedTool>> {
+/// Returns an error if two tools would have the same name.
+pub(super) fn shared(client: &McpClient, listed: Vec<rmcp::model::Tool>) -> Result<Vec<SharedTool>> {
     let mut names = BTreeMap::new();
     let mut tools = Vec::with_capacity(listed.len());
     for tool in listed {
@@ -80,7 +80,7 @@ pub(super) fn shared(client: &Client, listed: Vec<rmcp::model::Tool>) -> Result<
         if let Some(other) = names.insert(spec.name.clone(), tool.name.clone()) {
             let server = client.connection().server();
             let what = format!("has the tools `{other}` and `{}`, and both would be called `{}`", tool.name, spec.name);
-            return Err(trouble::failed(server, what));
+            return Err(error::server_error(server, what));
         }
         tools.push(SharedTool::from(RemoteTool { client: client.clone(), name: tool.name.into_owned(), spec }));
     }
@@ -94,21 +94,21 @@ fn spec(tool: &rmcp::model::Tool) -> ToolSpec {
     spec.output_schema = tool.output_schema.as_ref().map(|schema| Arc::new(Value::Object(Map::clone(schema))));
     let hints = tool.annotations.as_ref();
     let read_only = hints.is_some_and(|hints| hints.read_only_hint == Some(true));
-    // As the protocol has it: what says nothing of itself may destroy something, so a person is asked first.
+    // As the protocol defines it: a tool without hints may be destructive, so it needs an approval.
     let destructive = !read_only && hints.is_none_or(|hints| hints.destructive_hint != Some(false));
     let idempotent = hints.is_some_and(|hints| hints.idempotent_hint == Some(true));
-    spec.annotations = Annotations { read_only, idempotent, destructive };
+    spec.annotations = ToolAnnotations { read_only, idempotent, destructive };
     spec
 }
 
-/// MCP allows more letters in a name than models do.
+/// Converts a name: MCP allows more characters in tool names than model providers do.
 fn name(name: &str) -> String {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    name.chars().take(NAME).map(|letter| if fits(letter) { letter } else { '_' }).collect()
+    name.chars().take(MAX_TOOL_NAME).map(|letter| if fits(letter) { letter } else { '_' }).collect()
 }
 
-/// The mark of a list of tools: the same for the same tools, in whatever order they are listed.
-pub(super) fn mark(listed: &[rmcp::model::Tool]) -> String {
+/// Returns the hash of a list of tools, which does not depend on their order.
+pub(super) fn tools_hash(listed: &[rmcp::model::Tool]) -> String {
     let mut tools: Vec<(&str, String)> = listed
         .iter()
         .map(|tool| {
@@ -116,7 +116,7 @@ pub(super) fn mark(listed: &[rmcp::model::Tool]) -> String {
                 "name": tool.name, "title": tool.title, "description": tool.description, "annotations": tool.annotations,
                 "input": *tool.input_schema, "output": tool.output_schema.as_deref(),
             });
-            (tool.name.as_ref(), sorted(known).to_string())
+            (tool.name.as_ref(), sort_keys(known).to_string())
         })
         .collect();
     tools.sort();
@@ -139,14 +139,14 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    /// R-FWK-82, R-FWK-86: what a server says of a tool is known; one that says nothing of itself may destroy something.
+    /// R-FWK-82, R-FWK-86: hints of a server become annotations; a tool without hints may be destructive.
     #[test]
     fn hints_become_annotations() {
         let annotations = |hints: Value| {
             spec(&tool(json!({"name": "a", "inputSchema": {"type": "object"}, "annotations": hints}))).annotations
         };
-        assert_eq!(annotations(json!({})), Annotations { destructive: true, ..Annotations::default() });
-        assert_eq!(annotations(json!({"destructiveHint": false})), Annotations::default());
+        assert_eq!(annotations(json!({})), ToolAnnotations { destructive: true, ..ToolAnnotations::default() });
+        assert_eq!(annotations(json!({"destructiveHint": false})), ToolAnnotations::default());
         assert!(spec(&tool(json!({"name": "a", "inputSchema": {"type": "object"}}))).annotations.destructive);
         let all = annotations(json!({"idempotentHint": true, "destructiveHint": true}));
         assert!(!all.read_only && all.idempotent && all.destructive);
@@ -154,22 +154,22 @@ mod tests {
         assert!(read.read_only && !read.destructive);
     }
 
-    /// R-FWK-82: a model can call every tool, whatever its server calls it.
+    /// R-FWK-82: every tool gets a name that model providers accept.
     #[test]
     fn names_are_made_to_fit() {
         assert_eq!(name("files/read.text v2"), "files_read_text_v2");
-        assert_eq!(name(&"x".repeat(100)).len(), NAME);
+        assert_eq!(name(&"x".repeat(100)).len(), MAX_TOOL_NAME);
     }
 
-    /// R-FWK-82: the mark depends on every word of every tool, and on no order.
+    /// R-FWK-82: the hash depends on the content of every tool and not on their order.
     #[test]
     fn the_mark_of_a_list_changes_with_its_tools_only() {
         let one = || tool(json!({"name": "a", "description": "x", "inputSchema": {"b": 1, "a": 2}}));
         let two = || tool(json!({"name": "b", "inputSchema": {}}));
-        assert_eq!(mark(&[one(), two()]), mark(&[two(), one()]));
-        assert_eq!(mark(&[]).len(), 64);
+        assert_eq!(tools_hash(&[one(), two()]), tools_hash(&[two(), one()]));
+        assert_eq!(tools_hash(&[]).len(), 64);
         let other = tool(json!({"name": "a", "description": "y", "inputSchema": {"b": 1, "a": 2}}));
-        assert_ne!(mark(&[one(), two()]), mark(&[other, two()]));
-        assert_ne!(mark(&[one()]), mark(&[one(), two()]));
+        assert_ne!(tools_hash(&[one(), two()]), tools_hash(&[other, two()]));
+        assert_ne!(tools_hash(&[one()]), tools_hash(&[one(), two()]));
     }
 }

@@ -1,47 +1,47 @@
-//! One call of a model: everything that is needed for it, made before anything is sent.
+//! One model call with everything it needs, prepared before anything is sent.
 
 use std::time::Duration;
 
-use genai::chat::{ChatOptions, ChatRequest};
+use genai::chat::ChatOptions;
 use genai::resolver::{AuthData, Endpoint};
 use genai::{ModelIden, ServiceTarget};
 use superstep_core::error::Result;
-use superstep_core::model::Request;
+use superstep_core::model::ChatRequest;
 use superstep_core::port::Model;
 use tokio::time::Instant;
 
-use super::Provider;
-use super::ask::Ask;
-use super::service::Dialect;
-use super::trouble::Report;
+use super::ProviderModel;
+use super::error::ErrorReporter;
+use super::provider_api::ApiDialect;
+use super::request::RequestBuilder;
 
-/// A call that is ready to be made.
-pub(super) struct Call<'a> {
-    pub(super) request: &'a Request,
+/// A prepared call.
+pub(super) struct PreparedCall<'a> {
+    pub(super) request: &'a ChatRequest,
     pub(super) client: genai::Client,
     pub(super) target: ServiceTarget,
-    pub(super) chat: ChatRequest,
+    pub(super) chat: genai::chat::ChatRequest,
     pub(super) options: ChatOptions,
-    pub(super) dialect: Dialect,
-    pub(super) report: Report,
+    pub(super) dialect: ApiDialect,
+    pub(super) report: ErrorReporter,
     pub(super) deadline: Instant,
-    /// How long the whole may take, for the error that says so.
+    /// Timeout of the whole call, for the error text.
     pub(super) total: Duration,
 }
 
-impl<'a> Call<'a> {
+impl<'a> PreparedCall<'a> {
     /// # Errors
-    /// When there is no key, a setting is wrong, or the service cannot be asked this.
-    pub(super) fn prepare(provider: &Provider, request: &'a Request, in_pieces: bool) -> Result<Self> {
+    /// Returns an error if there is no key, a setting is invalid, or the provider does not support the request.
+    pub(super) fn prepare(provider: &ProviderModel, request: &'a ChatRequest, in_pieces: bool) -> Result<Self> {
         let info = provider.info();
         let key = provider.find_key(&info)?;
         let url = provider.service.url(&provider.base, &provider.name, in_pieces)?;
-        let ask = Ask { service: &provider.service, name: &provider.name, info: &info, request };
+        let ask = RequestBuilder { service: &provider.service, name: &provider.name, info: &info, request };
         let chat = ask.chat()?;
         let mut options = ask.options()?;
         options.stream_header_timeout = Some(provider.times.idle);
         options.stream_read_timeout = Some(provider.times.idle);
-        let mut head = provider.service.head(key.as_deref());
+        let mut head = provider.service.default_headers(key.as_deref());
         head.retain(|(name, _)| provider.headers.iter().all(|(other, _)| other != name));
         head.extend(provider.headers.iter().cloned());
         let secrets = key.into_iter().chain(provider.headers.iter().map(|(_, value)| value.clone())).collect();
@@ -56,14 +56,14 @@ impl<'a> Call<'a> {
             chat,
             options,
             dialect: provider.service.dialect(),
-            report: Report::new(info, secrets),
+            report: ErrorReporter::new(info, secrets),
             deadline: until(provider.times.total),
             total: provider.times.total,
         })
     }
 }
 
-/// The end of a time that begins now; of one without end, a year from now.
+/// Returns the instant after a timeout; an unlimited timeout is limited to a year.
 fn until(time: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(time).unwrap_or(now + Duration::from_secs(365 * 24 * 3600))

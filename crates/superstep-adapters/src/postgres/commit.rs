@@ -1,4 +1,4 @@
-//! The tables as the log of changes sees them, and a transaction of it as one call.
+//! Row access of the change log, and a transaction as one database call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,28 +8,31 @@ use superstep_core::id::CheckpointId;
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::Postgres;
-use super::add::Addition;
-use super::events::{self, Said};
-use super::read::Reader;
-use super::room::Room;
+use super::PostgresCheckpointer;
+use super::append::AppendCall;
+use super::error::PgResult;
+use super::journal::{self, EventColumns};
+use super::pool::ConnectionPool;
+use super::read::PgHistoryReader;
 use super::rows::{names_sum, with_sum};
 use super::statements::Statements;
-use super::trouble::Answer;
-use crate::log::{self, Base, Draft, End, Entry, Held, Job, LineJob, PendingRow, Place, Refusal, Tables, WithMade};
+use crate::change_log::{
+    self, CachedHistory, CheckpointRows, CheckpointWithChanges, HistoryCache, HistoryKey, HistoryRows,
+    ParentCheckpoint, PendingRow, RowStorage, RowTransaction, ValueLocation, WriteRejection,
+};
 
-impl Tables for Postgres {
-    fn held(&self) -> &Held {
+impl RowStorage for PostgresCheckpointer {
+    fn history_cache(&self) -> &HistoryCache {
         &self.0.holder.held
     }
 
-    async fn entry(&self, _: i64, place: Place) -> Result<Entry> {
+    async fn load_history(&self, _: i64, place: HistoryKey) -> Result<CachedHistory> {
         let (room, place) = (self.room(), &place);
         Box::pin(room.read(|client, is_within| async move { reader(&client, room, is_within).entry(place).await }))
             .await
     }
 
-    async fn base(&self, place: Place, id: CheckpointId) -> Result<Option<Base>> {
+    async fn load_parent(&self, place: HistoryKey, id: CheckpointId) -> Result<Option<ParentCheckpoint>> {
         let (room, place) = (self.room(), &place);
         Box::pin(
             room.read(|client, is_within| async move { reader(&client, room, is_within).base_of(place, id).await }),
@@ -39,11 +42,12 @@ impl Tables for Postgres {
 
     async fn number_of(&self, line: i64, id: CheckpointId) -> Result<Option<u64>> {
         let room = self.room();
-        let number = room.ask(|client| async move { reader(&client, room, false).number_of(line, id).await });
+        let number =
+            room.with_connection(|client| async move { reader(&client, room, false).number_of(line, id).await });
         number.await.map_err(|trouble| trouble.into_error(&room.address))
     }
 
-    async fn with_made(&self, place: Place, id: CheckpointId) -> Result<Option<WithMade>> {
+    async fn load_with_changes(&self, place: HistoryKey, id: CheckpointId) -> Result<Option<CheckpointWithChanges>> {
         let (room, place) = (self.room(), &place);
         Box::pin(
             room.read(|client, is_within| async move { reader(&client, room, is_within).with_made(place, id).await }),
@@ -51,51 +55,58 @@ impl Tables for Postgres {
         .await
     }
 
-    /// When the connection is lost nobody knows whether it was written, so it is sent again: what is there already is
-    /// then told apart by the numbers and ids of its checkpoints, and entries about tasks replace themselves.
-    async fn write(&self, job: Job) -> Result<Vec<i64>, Refusal> {
+    /// If the connection is lost, the outcome is unknown and the call is sent again: the database recognizes stored
+    /// checkpoints by their numbers and ids, and pending entries replace themselves.
+    async fn write(&self, job: RowTransaction) -> Result<Vec<i64>, WriteRejection> {
         let room = self.room();
-        events::check(&job)?;
+        journal::check(&job)?;
         let statements = &room.address.statements;
-        let refused = |trouble| events::late(&job, trouble).into_error(&room.address);
-        if let Some(addition) = Addition::new(&job, self.0.holder.id)? {
+        let refused = |trouble| journal::out_of_order_error(&job, trouble).into_error(&room.address);
+        if let Some(addition) = AppendCall::new(&job, self.0.holder.id)? {
             let addition = &addition;
-            let answer = room.ask(|client: Arc<Client>| async move { addition.send(&client, statements).await }).await;
+            let answer = room
+                .with_connection(|client: Arc<Client>| async move { addition.send(&client, statements).await })
+                .await;
             let code = answer.map_err(refused)?;
-            return done(&job, code, (job.lines.iter().filter_map(|line| line.row).collect(), Some(1)), &[]);
+            return interpret_result(
+                &job,
+                code,
+                (job.lines.iter().filter_map(|line| line.row).collect(), Some(1)),
+                &[],
+            );
         }
-        let call = Call::new(&job, self.0.holder.id)?;
+        let call = CommitCall::new(&job, self.0.holder.id)?;
         let call = &call;
-        let asking = room.ask(|client: Arc<Client>| async move { call.send(&client, statements).await });
+        let asking = room.with_connection(|client: Arc<Client>| async move { call.send(&client, statements).await });
         let answer = Box::pin(asking).await;
         let (code, lines, place) = answer.map_err(refused)?;
-        done(&job, code, (lines, place), &call.tasks)
+        interpret_result(&job, code, (lines, place), &call.tasks)
     }
 }
 
-/// What the code of an answer means.
-fn done(
-    job: &Job,
+/// Converts the result code of a call.
+fn interpret_result(
+    job: &RowTransaction,
     code: i32,
     (lines, place): (Vec<i64>, Option<i64>),
     tasks: &[CheckpointId],
-) -> Result<Vec<i64>, Refusal> {
+) -> Result<Vec<i64>, WriteRejection> {
     match code {
         0 => Ok(lines),
-        1 => Err(log::fenced(&job.lease).into()),
-        2 => Err(Refusal::Stale),
-        3 => Err(Refusal::Known(nth(job.lines.iter().flat_map(checkpoints), place)?)),
-        4 => Err(log::missing(nth(tasks.iter().copied(), place)?).into()),
+        1 => Err(change_log::lease_lost(&job.lease).into()),
+        2 => Err(WriteRejection::Stale),
+        3 => Err(WriteRejection::AlreadySaved(nth(job.lines.iter().flat_map(checkpoints), place)?)),
+        4 => Err(change_log::checkpoint_not_found(nth(tasks.iter().copied(), place)?).into()),
         other => Err(Error::internal(format!("a commit was answered with {other}")).into()),
     }
 }
 
-pub(super) fn reader<'a>(client: &'a Client, room: &'a Room, is_within: bool) -> Reader<'a> {
-    Reader { client, address: &room.address, is_within, hints: &room.hints }
+pub(super) fn reader<'a>(client: &'a Client, room: &'a ConnectionPool, is_within: bool) -> PgHistoryReader<'a> {
+    PgHistoryReader { client, address: &room.address, is_within, hints: &room.hints }
 }
 
-fn checkpoints(line: &LineJob) -> impl Iterator<Item = CheckpointId> {
-    line.drafts.iter().map(|draft| draft.row.mark.id)
+fn checkpoints(line: &HistoryRows) -> impl Iterator<Item = CheckpointId> {
+    line.drafts.iter().map(|draft| draft.row.header.id)
 }
 
 fn nth(mut ids: impl Iterator<Item = CheckpointId>, place: Option<i64>) -> Result<CheckpointId> {
@@ -104,20 +115,21 @@ fn nth(mut ids: impl Iterator<Item = CheckpointId>, place: Option<i64>) -> Resul
     found.ok_or_else(|| Error::internal("a commit was refused for something that is not in it"))
 }
 
-/// How many arguments `commit` has.
+/// Number of arguments of the database function `commit`.
 pub(super) const ARGUMENTS: usize = 40;
 
-/// A call of `commit`, which can be sent more than once.
-struct Call<'a> {
+/// A call of `commit`, which can be sent several times.
+struct CommitCall<'a> {
     arguments: Vec<(Box<dyn ToSql + Send + Sync + 'a>, Type)>,
-    /// The checkpoint of each entry about a task.
+    /// Checkpoint of each pending entry.
     tasks: Vec<CheckpointId>,
-    said: Option<Said<'a>>,
+    events: Option<EventColumns<'a>>,
 }
 
-impl<'a> Call<'a> {
-    fn new(job: &'a Job, holder: i64) -> Result<Self> {
-        let mut call = Call { arguments: Vec::with_capacity(ARGUMENTS), tasks: Vec::new(), said: Said::new(job) };
+impl<'a> CommitCall<'a> {
+    fn new(job: &'a RowTransaction, holder: i64) -> Result<Self> {
+        let mut call =
+            CommitCall { arguments: Vec::with_capacity(ARGUMENTS), tasks: Vec::new(), events: EventColumns::new(job) };
         call.add(job.thread, Type::INT8).add(job.lease.fence.cast_signed(), Type::INT8).add(holder, Type::INT8);
         call.add(job.status.map(|status| i16::from(status.number())), Type::INT2);
         call.lines(&job.lines);
@@ -143,8 +155,8 @@ impl<'a> Call<'a> {
         self.add(of.iter().map(value).collect::<Vec<T>>(), kind)
     }
 
-    fn lines(&mut self, lines: &'a [LineJob]) {
-        let lines: Vec<&'a LineJob> = lines.iter().collect();
+    fn lines(&mut self, lines: &'a [HistoryRows]) {
+        let lines: Vec<&'a HistoryRows> = lines.iter().collect();
         self.column(&lines, Type::INT8_ARRAY, |line| line.row)
             .column(&lines, Type::BYTEA_ARRAY, |line| line.namespace.as_str().as_bytes())
             .column(&lines, Type::INT8_ARRAY, |line| line.newest.cast_signed())
@@ -158,7 +170,7 @@ impl<'a> Call<'a> {
             });
     }
 
-    fn bases(&mut self, lines: &'a [LineJob]) {
+    fn bases(&mut self, lines: &'a [HistoryRows]) {
         let bases: Vec<(i32, u64, CheckpointId)> = lines
             .iter()
             .zip(1..)
@@ -169,30 +181,30 @@ impl<'a> Call<'a> {
             .column(&bases, Type::BYTEA_ARRAY, |(.., id)| id.bits().to_be_bytes().to_vec());
     }
 
-    fn rows(&mut self, drafts: &[(i32, &'a Draft)]) {
+    fn rows(&mut self, drafts: &[(i32, &'a CheckpointRows)]) {
         let rows: Vec<_> = drafts.iter().map(|(line, draft)| (*line, &draft.row)).collect();
         self.column(&rows, Type::INT4_ARRAY, |(line, _)| *line)
             .column(&rows, Type::INT8_ARRAY, |(_, row)| row.number.cast_signed())
-            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| row.mark.id.bits().to_be_bytes().to_vec())
-            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| row.mark.parent.map(|id| id.bits().to_be_bytes().to_vec()))
-            .column(&rows, Type::INT8_ARRAY, |(_, row)| row.mark.step)
-            .column(&rows, Type::INT2_ARRAY, |(_, row)| i16::from(row.mark.source.number()))
-            .column(&rows, Type::INT8_ARRAY, |(_, row)| row.mark.time)
+            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| row.header.id.bits().to_be_bytes().to_vec())
+            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| row.header.parent.map(|id| id.bits().to_be_bytes().to_vec()))
+            .column(&rows, Type::INT8_ARRAY, |(_, row)| row.header.step)
+            .column(&rows, Type::INT2_ARRAY, |(_, row)| i16::from(row.header.source.to_u8()))
+            .column(&rows, Type::INT8_ARRAY, |(_, row)| row.header.time)
             .column(&rows, Type::INT8_ARRAY, |(_, row)| row.origin.cast_signed())
-            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| &row.ahead[..])
-            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| &row.heads[..])
+            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| &row.schedule[..])
+            .column(&rows, Type::BYTEA_ARRAY, |(_, row)| &row.value_index[..])
             .column(&rows, Type::BYTEA_ARRAY, |(_, row)| &row.values[..])
             .column(&rows, Type::INT4_ARRAY, |(_, row)| row.sum().cast_signed());
     }
 
-    fn origins(&mut self, drafts: &[(i32, &'a Draft)]) {
+    fn origins(&mut self, drafts: &[(i32, &'a CheckpointRows)]) {
         let origins: Vec<_> = drafts.iter().filter_map(|(line, draft)| Some((*line, draft.origin.as_ref()?))).collect();
         self.column(&origins, Type::INT4_ARRAY, |(line, _)| *line)
             .column(&origins, Type::INT8_ARRAY, |(_, origin)| origin.number.cast_signed())
             .column(&origins, Type::BYTEA_ARRAY, |(_, origin)| with_sum(origin.sum(), &origin.body));
     }
 
-    fn parts(&mut self, drafts: &[(i32, &'a Draft)]) -> Result<()> {
+    fn parts(&mut self, drafts: &[(i32, &'a CheckpointRows)]) -> Result<()> {
         let mut parts = Vec::new();
         for (line, part) in drafts.iter().flat_map(|(line, draft)| draft.parts.iter().map(move |part| (*line, part))) {
             parts.push((line, part, part.change_text()?));
@@ -200,15 +212,16 @@ impl<'a> Call<'a> {
         self.column(&parts, Type::INT4_ARRAY, |(line, ..)| *line)
             .column(&parts, Type::INT8_ARRAY, |(_, part, _)| part.number.cast_signed())
             .column(&parts, Type::INT4_ARRAY, |(_, part, _)| part.field.cast_signed())
-            .column(&parts, Type::INT8_ARRAY, |(_, part, _)| End::to_number(part.before))
+            .column(&parts, Type::INT8_ARRAY, |(_, part, _)| ValueLocation::to_number(part.before))
             .column(&parts, Type::BYTEA_ARRAY, |(.., change)| change.clone().into_bytes())
             .column(&parts, Type::BYTEA_ARRAY, |(_, part, _)| &part.body[..])
             .column(&parts, Type::INT4_ARRAY, |(_, part, change)| part.sum(change).cast_signed());
         Ok(())
     }
 
-    /// Of several with one task and slot the last counts, at the place of the first.
-    fn pending(&mut self, lines: &'a [LineJob]) {
+    /// Adds the pending entries; of several with the same task and slot, the last value is used at the position of
+    /// the first.
+    fn pending(&mut self, lines: &'a [HistoryRows]) {
         let mut places = BTreeMap::new();
         let mut entries: Vec<(i32, &'a CheckpointId, &'a PendingRow)> = Vec::new();
         for (line, place) in lines.iter().zip(1..) {
@@ -229,14 +242,14 @@ impl<'a> Call<'a> {
             .column(&entries, Type::INT4_ARRAY, |(.., row)| row.sum().cast_signed());
     }
 
-    async fn send(&self, client: &Client, statements: &Statements) -> Answer<(i32, Vec<i64>, Option<i64>)> {
+    async fn send(&self, client: &Client, statements: &Statements) -> PgResult<(i32, Vec<i64>, Option<i64>)> {
         let mut arguments: Vec<(&(dyn ToSql + Sync), Type)> =
             self.arguments.iter().map(|(value, kind)| (&**value as &(dyn ToSql + Sync), kind.clone())).collect();
-        arguments.extend(self.said.iter().flat_map(Said::arguments));
-        let statement = if self.said.is_some() { &statements.commit_said } else { &statements.commit };
+        arguments.extend(self.events.iter().flat_map(EventColumns::arguments));
+        let statement = if self.events.is_some() { &statements.commit_said } else { &statements.commit };
         let row = client.query_typed_one(statement, &arguments).await?;
         let code: i32 = row.try_get(0)?;
-        // Of a commit that was refused some lines have no row.
+        // If a commit is rejected, some histories may have no row.
         let lines = if code == 0 { row.try_get(1)? } else { Vec::new() };
         Ok((code, lines, row.try_get(2)?))
     }

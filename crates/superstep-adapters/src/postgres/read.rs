@@ -1,90 +1,97 @@
-//! Reading: rows that become checkpoints again, in as few journeys as there can be.
+//! Reading of checkpoints in as few round trips as possible.
 //!
-//! One brings the checkpoints that are wanted, with what belongs to each and what checkpoints of the line needed the last
-//! time. Mostly that is all, and one statement needs no transaction; otherwise it is asked anew within one, and the
-//! next journey brings whatever is still missing, all of it at once.
+//! The first round trip reads the requested checkpoints with their related rows, and the rows that the history needed
+//! the last time. Usually this is sufficient, and a single statement needs no transaction; otherwise reading starts
+//! again inside a transaction, and each further round trip reads all missing rows at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use superstep_core::checkpoint::{Namespace, Origin, Pending, Source};
+use superstep_core::checkpoint::{CheckpointNamespace, CheckpointSource, PendingEntry, RunInfo};
 use superstep_core::id::{CheckpointId, ThreadId};
-use superstep_core::port::{At, HistoryQuery, Loaded};
+use superstep_core::port::{CheckpointSelector, CheckpointTuple, HistoryQuery};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row as SqlRow};
 
-use super::address::Address;
-use super::hints::Hints;
+use super::config::PgConfig;
+use super::error::{PgError, PgResult};
+use super::read_hints::ReadHints;
 use super::rows::{check_given, give_parts, give_remnants, read_names, read_origin, read_pending, read_row};
-use super::trouble::{Answer, Trouble};
-use crate::log::{self, Base, Entry, Gather, Line, Need, Place, Row, WithMade, damaged};
+use crate::change_log::{
+    self, CachedHistory, CheckpointAssembler, CheckpointRow, CheckpointWithChanges, HistoryKey, HistoryWriter,
+    MissingRows, ParentCheckpoint, corrupt_row_error,
+};
 
-/// The first column of a checkpoint, and the one that says whether it is wanted or needed.
+/// Index of the first checkpoint column, and of the column that is true for requested checkpoints.
 const FIRST: usize = 8;
 const WANTED: usize = FIRST + 11;
 
-/// Checkpoints that are read at once when it is not known how many are wanted.
+/// Number of checkpoints per page if the query has no limit.
 const PAGE: i64 = 256;
 
-/// One connection.
-pub(super) struct Reader<'a> {
+/// A reader on one connection.
+pub(super) struct PgHistoryReader<'a> {
     pub(super) client: &'a Client,
-    pub(super) address: &'a Address,
-    /// It is in a transaction, so that all statements see one state of the tables; otherwise there is only one.
+    pub(super) address: &'a PgConfig,
+    /// True inside a transaction, in which all statements see one snapshot; otherwise only one statement may be used.
     pub(super) is_within: bool,
-    pub(super) hints: &'a Hints,
+    pub(super) hints: &'a ReadHints,
 }
 
-/// Which checkpoints of a line, newest first.
+/// Selection of checkpoints of a history, newest first.
 #[derive(Default)]
-struct Which {
+struct CheckpointFilter {
     id: Option<CheckpointId>,
     before: Option<i64>,
-    /// As `before`, by its id.
+    /// Selects checkpoints before the one with this id, like `before`.
     before_id: Option<CheckpointId>,
-    source: Option<Source>,
+    source: Option<CheckpointSource>,
     step: Option<i64>,
     limit: i64,
 }
 
-impl From<At> for Which {
-    fn from(at: At) -> Self {
+impl From<CheckpointSelector> for CheckpointFilter {
+    fn from(at: CheckpointSelector) -> Self {
         let id = match at {
-            At::Latest | At::Newer(_) => None,
-            At::Id(id) => Some(id),
+            CheckpointSelector::Latest | CheckpointSelector::NewerThan(_) => None,
+            CheckpointSelector::Id(id) => Some(id),
         };
         Self { id, limit: 1, ..Self::default() }
     }
 }
 
-/// A line, and checkpoints of it.
-struct Found {
+/// A history with some of its checkpoints.
+struct FoundHistory {
     line: i64,
     names: Vec<Arc<str>>,
-    /// The number of its newest part.
+    /// Number of its newest part.
     newest_part: u64,
-    checkpoints: Vec<(Row, Arc<Origin>, Vec<Pending>)>,
-    /// The number of the checkpoint before which they were wanted.
+    checkpoints: Vec<(CheckpointRow, Arc<RunInfo>, Vec<PendingEntry>)>,
+    /// Number of the checkpoint that the query named as the end.
     before: Option<i64>,
-    /// Others that may be needed.
-    along: Vec<Row>,
+    /// Further rows that may be needed.
+    along: Vec<CheckpointRow>,
 }
 
-/// A checkpoint as a writer sees it, and its line.
-struct Standing {
+/// A checkpoint and its history as a writer needs them.
+struct WriteBase {
     line: i64,
     newest_part: u64,
     names: Vec<Arc<str>>,
-    base: Option<Base>,
+    base: Option<ParentCheckpoint>,
 }
 
-impl Reader<'_> {
-    /// Checkpoints of a line, with what belongs to each.
-    async fn find(&self, (thread, namespace): (&ThreadId, &Namespace), which: &Which) -> Answer<Option<Found>> {
+impl PgHistoryReader<'_> {
+    /// Reads checkpoints of a history with their run info and pending entries.
+    async fn find(
+        &self,
+        (thread, namespace): (&ThreadId, &CheckpointNamespace),
+        which: &CheckpointFilter,
+    ) -> PgResult<Option<FoundHistory>> {
         let bytes = |id: Option<CheckpointId>| id.map(|id| id.bits().to_be_bytes().to_vec());
         let (id, before) = (bytes(which.id), bytes(which.before_id));
         let along = if self.is_within { Vec::new() } else { self.hints.of(thread, namespace) };
-        let source = which.source.map(|source| i16::from(source.number()));
+        let source = which.source.map(|source| i16::from(source.to_u8()));
         let given = [
             (&thread.as_str() as _, Type::TEXT),
             (&namespace.as_str().as_bytes() as _, Type::BYTEA),
@@ -101,7 +108,7 @@ impl Reader<'_> {
         let (line, names) = (first.try_get(0)?, read_names(namespace, first.try_get(1)?)?);
         let newest_part = first.try_get::<_, Option<i64>>(2)?.unwrap_or(0).cast_unsigned();
         let (checkpoints, before) = (Vec::with_capacity(rows.len()), first.try_get(WANTED + 1)?);
-        let mut found = Found { line, names, newest_part, checkpoints, before, along: Vec::new() };
+        let mut found = FoundHistory { line, names, newest_part, checkpoints, before, along: Vec::new() };
         for row in &rows {
             match row.try_get::<_, Option<bool>>(WANTED)? {
                 Some(true) => found.add(row)?,
@@ -112,28 +119,28 @@ impl Reader<'_> {
         Ok(Some(found))
     }
 
-    /// Reads whatever checkpoints still need, until that is nothing.
+    /// Reads missing rows until the checkpoints are complete.
     async fn fill(
         &self,
         (line, way): (i64, u64),
-        place: (&ThreadId, &Namespace),
-        gather: &mut Gather,
-        needs: impl Fn(&Gather) -> superstep_core::error::Result<Vec<Need>>,
-    ) -> Answer<()> {
+        place: (&ThreadId, &CheckpointNamespace),
+        gather: &mut CheckpointAssembler,
+        needs: impl Fn(&CheckpointAssembler) -> superstep_core::error::Result<Vec<MissingRows>>,
+    ) -> PgResult<()> {
         loop {
             let needs = needs(gather)?;
             if needs.is_empty() {
                 return Ok(());
             } else if !self.is_within {
-                return Err(Trouble::Torn);
+                return Err(PgError::InconsistentRead);
             }
             let (mut numbers, mut values, mut parts) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
             for need in &needs {
                 match need {
-                    // Rows mostly build on the one before, so those before are read along.
-                    Need::Row(number) => numbers.extend(number.saturating_sub(way).max(1)..=*number),
-                    Need::Values(number) => drop(values.insert(*number)),
-                    Need::Parts(number) => parts.push(number.cast_signed()),
+                    // A row usually builds on the one before it, so earlier rows are read as well.
+                    MissingRows::Row(number) => numbers.extend(number.saturating_sub(way).max(1)..=*number),
+                    MissingRows::Values(number) => drop(values.insert(*number)),
+                    MissingRows::Parts(number) => parts.push(number.cast_signed()),
                 }
             }
             self.hints.remember(place, &values, !parts.is_empty());
@@ -141,13 +148,13 @@ impl Reader<'_> {
             let (rows, remnants, parts) =
                 tokio::join!(self.rows(line, &numbers), self.remnants(line, &values), self.parts(line, &parts));
             give_parts(gather, parts?)?;
-            rows?.into_values().try_for_each(|row| gather.give_row(row))?;
+            rows?.into_values().try_for_each(|row| gather.add_row(row))?;
             give_remnants(gather, remnants?)?;
             check_given(gather, &needs)?;
         }
     }
 
-    async fn rows(&self, line: i64, numbers: &BTreeSet<u64>) -> Answer<BTreeMap<u64, Row>> {
+    async fn rows(&self, line: i64, numbers: &BTreeSet<u64>) -> PgResult<BTreeMap<u64, CheckpointRow>> {
         if numbers.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -155,22 +162,22 @@ impl Reader<'_> {
         rows.iter().map(|row| read_row(row, 0).map(|row| (row.number, row))).collect()
     }
 
-    /// What is left of checkpoints that were pruned.
-    async fn remnants(&self, line: i64, numbers: &BTreeSet<u64>) -> Answer<Vec<SqlRow>> {
+    /// Reads retained values of pruned checkpoints.
+    async fn remnants(&self, line: i64, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
         self.numbered(line, &self.address.statements.remnants, numbers).await
     }
 
-    async fn numbered(&self, line: i64, asked: &str, numbers: &BTreeSet<u64>) -> Answer<Vec<SqlRow>> {
+    async fn numbered(&self, line: i64, asked: &str, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
         let numbers: Vec<i64> = numbers.iter().map(|number| number.cast_signed()).collect();
         let given = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
         Ok(self.client.query_typed(asked, &given).await?)
     }
 
-    /// Parts and all that they build on. Each comes once, also where a damaged one leads back to itself.
-    async fn parts(&self, line: i64, numbers: &[i64]) -> Answer<Vec<SqlRow>> {
+    /// Reads parts and all parts they build on. Each part is returned once, even if a corrupt one refers to itself.
+    async fn parts(&self, line: i64, numbers: &[i64]) -> PgResult<Vec<SqlRow>> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
@@ -178,41 +185,49 @@ impl Reader<'_> {
         Ok(self.client.query_typed(&self.address.statements.parts, &given).await?)
     }
 
-    /// Where one statement was not enough the last time it is not tried.
-    fn check_enough(&self, thread: &ThreadId, namespace: &Namespace) -> Answer<()> {
-        if self.is_within || !self.hints.has_parts(thread, namespace) { Ok(()) } else { Err(Trouble::Torn) }
+    /// Returns `Torn` if a single statement was not sufficient the last time.
+    fn check_enough(&self, thread: &ThreadId, namespace: &CheckpointNamespace) -> PgResult<()> {
+        if self.is_within || !self.hints.has_parts(thread, namespace) { Ok(()) } else { Err(PgError::InconsistentRead) }
     }
 
-    /// A checkpoint, where there is one.
-    pub(super) async fn load(&self, (thread, namespace): &Place, at: At) -> Answer<Option<Loaded>> {
+    /// Loads a checkpoint.
+    pub(super) async fn load(
+        &self,
+        (thread, namespace): &HistoryKey,
+        at: CheckpointSelector,
+    ) -> PgResult<Option<CheckpointTuple>> {
         self.check_enough(thread, namespace)?;
         let Some(found) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
         let line = found.line;
         if let Some((row, ..)) = found.checkpoints.first()
-            && at == At::Newer(row.mark.id)
+            && at == CheckpointSelector::NewerThan(row.header.id)
         {
             return found.outline((thread, namespace));
         }
         let (mut gather, way) = found.gather((thread, namespace))?;
-        Box::pin(self.fill((line, way), (thread, namespace), &mut gather, Gather::needs)).await?;
+        Box::pin(self.fill((line, way), (thread, namespace), &mut gather, CheckpointAssembler::missing_rows)).await?;
         Ok(gather.finish()?.pop())
     }
 
-    /// A part of a history, newest first.
-    pub(super) async fn history(&self, (thread, namespace): &Place, query: &HistoryQuery) -> Answer<Vec<Loaded>> {
+    /// Loads a section of a history, newest first.
+    pub(super) async fn history(
+        &self,
+        (thread, namespace): &HistoryKey,
+        query: &HistoryQuery,
+    ) -> PgResult<Vec<CheckpointTuple>> {
         self.check_enough(thread, namespace)?;
         let place = (thread, namespace);
-        let mut which = Which { source: query.source, step: query.step, ..Which::default() };
+        let mut which = CheckpointFilter { source: query.source, step: query.step, ..CheckpointFilter::default() };
         which.before_id = query.before;
-        let (mut all, mut left) = (None::<Found>, query.limit.unwrap_or(usize::MAX));
+        let (mut all, mut left) = (None::<FoundHistory>, query.limit.unwrap_or(usize::MAX));
         while left > 0 {
             which.limit = i64::try_from(left).unwrap_or(PAGE).min(PAGE);
             let Some(mut page) = self.find(place, &which).await? else { break };
             if let (Some(id), None) = (query.before, page.before) {
-                return Err(log::missing(id).into());
+                return Err(change_log::checkpoint_not_found(id).into());
             }
             let (read, last) = (page.checkpoints.len(), page.checkpoints.last().map(|last| last.0.number));
-            page.checkpoints.retain(|(row, origin, _)| query.matches_pieces(&row.mark, origin));
+            page.checkpoints.retain(|(row, origin, _)| query.matches_columns(&row.header, origin));
             left -= page.checkpoints.len();
             match &mut all {
                 Some(all) => all.checkpoints.append(&mut page.checkpoints),
@@ -222,87 +237,94 @@ impl Reader<'_> {
                 break;
             }
             if left > 0 && !self.is_within {
-                return Err(Trouble::Torn);
+                return Err(PgError::InconsistentRead);
             }
             which.before = last.map(u64::cast_signed);
         }
         let Some(found) = all else { return Ok(Vec::new()) };
         let line = found.line;
         let (mut gather, way) = found.gather(place)?;
-        Box::pin(self.fill((line, way), place, &mut gather, Gather::needs)).await?;
+        Box::pin(self.fill((line, way), place, &mut gather, CheckpointAssembler::missing_rows)).await?;
         Ok(gather.finish()?)
     }
 
-    /// A checkpoint as far as the next one builds on it, with the line, its newest part and the names of its fields.
-    async fn base(&self, (thread, namespace): &Place, at: At) -> Answer<Option<Standing>> {
+    /// Reads the information about a checkpoint that its child builds on, with the history, its newest part and its
+    /// field names.
+    async fn base(&self, (thread, namespace): &HistoryKey, at: CheckpointSelector) -> PgResult<Option<WriteBase>> {
         let Some(found) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
         let (line, newest_part, names) = (found.line, found.newest_part, found.names.clone());
         if found.checkpoints.is_empty() {
-            return Ok(Some(Standing { line, newest_part, names, base: None }));
+            return Ok(Some(WriteBase { line, newest_part, names, base: None }));
         }
         let (mut gather, way) = found.gather((thread, namespace))?;
-        let needs = |gather: &Gather| Ok(gather.base()?.err().map(Need::Row).into_iter().collect());
+        let needs = |gather: &CheckpointAssembler| Ok(gather.base()?.err().map(MissingRows::Row).into_iter().collect());
         Box::pin(self.fill((line, way), (thread, namespace), &mut gather, needs)).await?;
         let base = gather.base()?.ok().flatten();
-        Ok(Some(Standing { line, newest_part, names, base }))
+        Ok(Some(WriteBase { line, newest_part, names, base }))
     }
 
-    /// A checkpoint as far as the next one builds on it.
-    pub(super) async fn base_of(&self, place: &Place, id: CheckpointId) -> Answer<Option<Base>> {
-        Ok(self.base(place, At::Id(id)).await?.and_then(|standing| standing.base))
+    /// Reads the information about a checkpoint that its child builds on.
+    pub(super) async fn base_of(&self, place: &HistoryKey, id: CheckpointId) -> PgResult<Option<ParentCheckpoint>> {
+        Ok(self.base(place, CheckpointSelector::Id(id)).await?.and_then(|standing| standing.base))
     }
 
-    /// A line as its writer needs it.
-    pub(super) async fn entry(&self, place: &Place) -> Answer<Entry> {
-        let Some(standing) = self.base(place, At::Latest).await? else { return Ok(Entry::default()) };
-        let Standing { line, newest_part, names, base } = standing;
+    /// Reads a history as its writer needs it.
+    pub(super) async fn entry(&self, place: &HistoryKey) -> PgResult<CachedHistory> {
+        let Some(standing) = self.base(place, CheckpointSelector::Latest).await? else {
+            return Ok(CachedHistory::default());
+        };
+        let WriteBase { line, newest_part, names, base } = standing;
         let base = base.unwrap_or_default();
-        Ok(Entry::new(Some(line), Line::new((base.number, newest_part), names, base)))
+        Ok(CachedHistory::new(Some(line), HistoryWriter::new((base.number, newest_part), names, base)))
     }
 
-    /// A checkpoint and which fields it changed.
-    pub(super) async fn with_made(&self, place: &Place, id: CheckpointId) -> Answer<Option<WithMade>> {
+    /// Loads a checkpoint with the fields it changed.
+    pub(super) async fn with_made(
+        &self,
+        place: &HistoryKey,
+        id: CheckpointId,
+    ) -> PgResult<Option<CheckpointWithChanges>> {
         if !self.is_within {
-            return Err(Trouble::Torn);
+            return Err(PgError::InconsistentRead);
         }
-        let Some(loaded) = self.load(place, At::Id(id)).await? else { return Ok(None) };
-        let Some(Standing { names, base: Some(own), .. }) = self.base(place, At::Id(id)).await? else {
+        let Some(loaded) = self.load(place, CheckpointSelector::Id(id)).await? else { return Ok(None) };
+        let Some(WriteBase { names, base: Some(own), .. }) = self.base(place, CheckpointSelector::Id(id)).await? else {
             return Ok(None);
         };
         let parent = match loaded.checkpoint.parent {
-            None => Some(Base::default()),
+            None => Some(ParentCheckpoint::default()),
             Some(parent) => self.base_of(place, parent).await?,
         };
-        let made = parent.map(|parent| log::made(&names, &own, &parent));
+        let made = parent.map(|parent| change_log::changed_fields(&names, &own, &parent));
         Ok(Some((loaded, made)))
     }
 
-    /// The number of a checkpoint in its line.
-    pub(super) async fn number_of(&self, line: i64, id: CheckpointId) -> Answer<Option<u64>> {
+    /// Reads the number of a checkpoint in its history.
+    pub(super) async fn number_of(&self, line: i64, id: CheckpointId) -> PgResult<Option<u64>> {
         let asked = self.address.fill("SELECT number FROM @schema@.checkpoint WHERE line = $1 AND id = $2");
         let bits = &id.bits().to_be_bytes()[..];
         let row = self.client.query_typed_opt(&asked, &[(&line, Type::INT8), (&bits, Type::BYTEA)]).await?;
         Ok(row.map(|row| row.try_get::<_, i64>(0)).transpose()?.map(i64::cast_unsigned))
     }
 
-    /// The paths of all graphs that have checkpoints on a thread.
-    pub(super) async fn namespaces(&self, thread: &ThreadId) -> Answer<Vec<Namespace>> {
+    /// Reads the namespaces of a thread that have checkpoints.
+    pub(super) async fn namespaces(&self, thread: &ThreadId) -> PgResult<Vec<CheckpointNamespace>> {
         let asked = self.address.fill(
             "SELECT l.namespace FROM @schema@.thread t JOIN @schema@.line l ON l.thread = t.id WHERE t.name = $1 \
              AND EXISTS (SELECT FROM @schema@.checkpoint c WHERE c.line = l.id) ORDER BY l.namespace",
         );
         let rows = self.client.query_typed(&asked, &[(&thread.as_str(), Type::TEXT)]).await?;
-        let spoilt = || damaged(CheckpointId::from_bits(0), "the path of its graph is no text");
+        let spoilt = || corrupt_row_error(CheckpointId::from_bits(0), "the path of its graph is no text");
         let read = rows.iter().map(|row| {
             let path = std::str::from_utf8(row.try_get(0)?).map_err(|_| spoilt())?;
-            Ok(Namespace::from(path))
+            Ok(CheckpointNamespace::from(path))
         });
         read.collect()
     }
 }
 
-impl Found {
-    fn add(&mut self, row: &SqlRow) -> Answer<()> {
+impl FoundHistory {
+    fn add(&mut self, row: &SqlRow) -> PgResult<()> {
         let read = read_row(row, FIRST)?;
         let shared = self.checkpoints.last().filter(|(known, ..)| known.origin == read.origin);
         let origin = match (shared, row.try_get::<_, Option<&[u8]>>(3)?) {
@@ -314,21 +336,21 @@ impl Found {
         Ok(())
     }
 
-    /// The first checkpoint without its values.
-    fn outline(self, (thread, namespace): (&ThreadId, &Namespace)) -> Answer<Option<Loaded>> {
-        let gather = Gather::new(thread, namespace, self.names.into());
+    /// Returns the first checkpoint without its values.
+    fn outline(self, (thread, namespace): (&ThreadId, &CheckpointNamespace)) -> PgResult<Option<CheckpointTuple>> {
+        let gather = CheckpointAssembler::new(thread, namespace, self.names.into());
         let first = self.checkpoints.into_iter().next();
-        Ok(first.map(|(row, origin, pending)| gather.outline(row, &origin, pending)).transpose()?)
+        Ok(first.map(|(row, origin, pending)| gather.without_values(row, &origin, pending)).transpose()?)
     }
 
-    /// The checkpoints while they are being put together, and how many rows each may build on.
-    fn gather(self, (thread, namespace): (&ThreadId, &Namespace)) -> Answer<(Gather, u64)> {
-        let (mut gather, mut way) = (Gather::new(thread, namespace, self.names.into()), 0);
+    /// Returns an assembler for the checkpoints, and the largest number of rows that one of them may build on.
+    fn gather(self, (thread, namespace): (&ThreadId, &CheckpointNamespace)) -> PgResult<(CheckpointAssembler, u64)> {
+        let (mut gather, mut way) = (CheckpointAssembler::new(thread, namespace, self.names.into()), 0);
         for (row, origin, pending) in self.checkpoints {
-            way = way.max(row.heads()?.way.saturating_sub(1));
-            gather.want(row, origin, pending)?;
+            way = way.max(row.heads()?.distance_to_full_index.saturating_sub(1));
+            gather.request(row, origin, pending)?;
         }
-        self.along.into_iter().try_for_each(|row| gather.give_row(row))?;
+        self.along.into_iter().try_for_each(|row| gather.add_row(row))?;
         Ok((gather, way))
     }
 }

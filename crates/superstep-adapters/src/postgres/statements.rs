@@ -1,25 +1,25 @@
-//! The statements that are sent most, written once for a schema.
+//! The most frequent statements, formatted once per schema.
 
 use super::rows::{COLUMNS, TASKS};
-use super::{add, commit, events};
+use super::{append, commit, journal};
 
 pub(super) struct Statements {
     pub(super) acquire: String,
     pub(super) add: String,
     pub(super) commit: String,
-    /// As `add`, with events behind its arguments.
+    /// `add` with events as additional arguments.
     pub(super) add_said: String,
-    /// As `commit`, with events behind its arguments.
+    /// `commit` with events as additional arguments.
     pub(super) commit_said: String,
     /// Events of a thread.
     pub(super) events: String,
-    /// Checkpoints of a line, with what belongs to each.
+    /// Checkpoints of a history with their related rows.
     pub(super) find: String,
-    /// Checkpoints by their numbers.
+    /// Checkpoints by number.
     pub(super) rows: String,
-    /// What is left of checkpoints that were pruned, by their numbers.
+    /// Retained values of pruned checkpoints by number.
     pub(super) remnants: String,
-    /// Parts and all that they build on.
+    /// Parts and all parts they build on.
     pub(super) parts: String,
 }
 
@@ -30,8 +30,8 @@ impl Statements {
             places.map(|place| format!("${place}")).collect::<Vec<_>>().join(",")
         };
         let places = |count: usize| named(1..=count);
-        let said = |count: usize| named(count + 1..=count + events::ARGUMENTS);
-        let (add, commit) = (add::ARGUMENTS, commit::ARGUMENTS);
+        let said = |count: usize| named(count + 1..=count + journal::ARGUMENTS);
+        let (add, commit) = (append::ARGUMENTS, commit::ARGUMENTS);
         Self {
             acquire: fill("SELECT taken, fence, before, moved_by FROM @schema@.acquire($1,$2,$3,$4,$5,$6)"),
             add: format!("SELECT {schema}.add({})", places(add)),
@@ -48,7 +48,7 @@ impl Statements {
                  JOIN @schema@.event e ON e.thread = t.id WHERE t.name = $1 AND e.number > $2 \
                  AND ($3::bytea IS NULL OR e.run = $3) ORDER BY e.number LIMIT $4",
             ),
-            // `$3` one checkpoint, `$4` and `$8` those before one, `$9` others that are most probably needed too.
+            // `$3` selects one checkpoint, `$4` and `$8` those before one, `$9` others that are probably needed.
             find: fill(&format!(
                 "SELECT l.id, l.names, (SELECT max(p.number) FROM @schema@.part p WHERE p.line = l.id), o.body, \
                  known.tasks, known.slots, known.bodies, known.sums, {COLUMNS}, c.is_wanted, b.number \
@@ -68,7 +68,7 @@ impl Statements {
                 "SELECT {COLUMNS} FROM @schema@.checkpoint c WHERE c.line = $1 AND c.number = ANY ($2)"
             )),
             remnants: fill("SELECT number, vals, sum FROM @schema@.remnant WHERE line = $1 AND number = ANY ($2)"),
-            // Each part comes once, also where a damaged one leads back to itself.
+            // `UNION` returns each part once, even if a corrupt one refers to itself.
             parts: fill(
                 "WITH RECURSIVE needed(number) AS (SELECT unnest($2) UNION \
                  SELECT p.before FROM needed JOIN @schema@.part p ON p.line = $1 AND p.number = needed.number \

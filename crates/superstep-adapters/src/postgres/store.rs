@@ -1,78 +1,78 @@
-//! The long-term store in PostgreSQL: values beside checkpoints, in tables of their own, for many processes.
+//! The long-term store in PostgreSQL, in separate tables of the schema of the checkpointer, for many processes.
 //!
-//! Shares the connections of the checkpoints of the same schema, and none of their tables. Text search goes through a
-//! `tsvector` with a GIN index, which knows marks of words and no words. With pgvector the server puts vectors in order;
-//! without it they all come here, and `warnings` says so.
+//! Shares the connections of the checkpointer of the same schema and none of its tables. Text search uses a
+//! `tsvector` with a GIN index, which contains index terms instead of words. With pgvector the server sorts vectors
+//! by distance; without it all vectors are transferred and sorted here, and `warnings` reports that.
 
 use std::sync::Arc;
 
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::port::{Prepared, Store, prepare};
-use superstep_core::store::{Answer as Told, Operation, Options};
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::port::{PreparedOperation, Store, prepare};
+use superstep_core::store::{OpResult as Told, StoreOp, StoreOptions};
 use tokio_postgres::Client;
 
-mod narrow;
+mod index_filter;
 mod read;
-mod tables;
+mod schema;
 mod write;
 
-use super::Postgres;
-use super::room::Room;
-use super::trouble::{Answer, Trouble};
-use crate::items::{SWEPT_AT_ONCE, Setup, only_reads};
-use read::Reader;
-use write::Writer;
+use super::PostgresCheckpointer;
+use super::error::{PgError, PgResult};
+use super::pool::ConnectionPool;
+use crate::store_rows::{SWEEP_BATCH, StoreSetup, is_read_only};
+use read::ItemReader;
+use write::ItemWriter;
 
-/// Items, by namespace and by key, as bytes.
-type Names = (Vec<Vec<u8>>, Vec<Vec<u8>>);
+/// Namespaces and keys of items, as bytes.
+type ItemNames = (Vec<Vec<u8>>, Vec<Vec<u8>>);
 
-/// The longest vector that pgvector compares.
+/// Largest dimension of a vector that pgvector compares.
 const LONGEST_VECTOR: usize = 16_000;
 
-/// A long-term store in a PostgreSQL database. Clones are one and the same store.
+/// A long-term store in a PostgreSQL database. Clones share one store.
 ///
 /// ```no_run
-/// use superstep::store::{Search, Store};
-/// use superstep_adapters::postgres::Postgres;
+/// use superstep::store::{SearchOp, Store};
+/// use superstep_adapters::postgres::PostgresCheckpointer;
 /// # async fn remember() -> superstep::Result<()> {
-/// let server = Postgres::connect("postgres://me:secret@localhost/work").await?; // for `graph.checkpointer(..)`
+/// let server = PostgresCheckpointer::connect("postgres://me:secret@localhost/work").await?; // for `graph.checkpointer(..)`
 /// let store = server.store().await?; // for `graph.store(..)`
 /// store.put(["users", "mia"], "food", "likes green curry").await?;
-/// assert_eq!(store.search(Search::new("users").query("curry")).await?.len(), 1);
+/// assert_eq!(store.search(SearchOp::new("users").query("curry")).await?.len(), 1);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
 pub struct PostgresStore {
-    server: Postgres,
+    server: PostgresCheckpointer,
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    setup: Setup,
-    /// The schema of pgvector, where the server has it and there are vectors.
+    setup: StoreSetup,
+    /// Schema of pgvector, if it is installed and there are vectors.
     extension: Option<String>,
     warnings: Vec<String>,
 }
 
-impl Postgres {
-    /// The long-term store in the same schema, made where it is missing.
+impl PostgresCheckpointer {
+    /// Opens the long-term store in the same schema and creates its tables if they do not exist.
     ///
     /// # Errors
-    /// When the server cannot be reached or does not let the user make tables, and when there is a long-term store of a
-    /// newer version.
+    /// Returns an error if the server cannot be reached, if the user may not create tables, or if the tables belong
+    /// to a newer version.
     pub async fn store(&self) -> Result<PostgresStore> {
-        self.store_with(Options::default()).await
+        self.store_with(StoreOptions::default()).await
     }
 
-    /// As [`Postgres::store`], with an embedder, a clock or a time to live. With an embedder the extension `vector` is
-    /// made where the server has it and the user may.
+    /// Opens the store like [`PostgresCheckpointer::store`], with an embedder, a clock or a time to live. With an embedder, the
+    /// extension `vector` is created if the server has it and the user has permission.
     ///
     /// # Errors
-    /// As [`Postgres::store`].
-    pub async fn store_with(&self, options: Options) -> Result<PostgresStore> {
+    /// Returns the errors of [`PostgresCheckpointer::store`].
+    pub async fn store_with(&self, options: StoreOptions) -> Result<PostgresStore> {
         let room = self.room();
-        tables::prepare(room).await?;
+        schema::prepare(room).await?;
         let mut warnings = self.warnings().to_vec();
         let dimension = options.embedder.as_ref().map(|embedder| embedder.dimension());
         let extension = match dimension {
@@ -84,27 +84,27 @@ impl Postgres {
                 ));
                 None
             }
-            Some(_) => tables::find_extension(room).await?.or_else(|| {
+            Some(_) => schema::find_extension(room).await?.or_else(|| {
                 let message = "the extension `vector` is not there: a search by vector reads all vectors under its \
                                namespace; have it installed and made with `CREATE EXTENSION vector`, and connect anew";
                 warnings.push(message.to_owned());
                 None
             }),
         };
-        let inner = Inner { setup: Setup::new(options), extension, warnings };
+        let inner = Inner { setup: StoreSetup::new(options), extension, warnings };
         Ok(PostgresStore { server: self.clone(), inner: Arc::new(inner) })
     }
 }
 
 impl PostgresStore {
-    /// What the server takes away from the promises of this store or makes slow, as it was when it was connected to; empty
-    /// when that is nothing.
+    /// Returns a warning for each server setting that weakens the guarantees of the store or makes it slow, as read
+    /// when connecting; empty if there is none.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.inner.warnings
     }
 
-    fn room(&self) -> &Room {
+    fn room(&self) -> &ConnectionPool {
         self.server.room()
     }
 }
@@ -116,107 +116,108 @@ impl std::fmt::Debug for PostgresStore {
 }
 
 impl Store for PostgresStore {
-    async fn batch(&self, operations: Vec<Operation>) -> Result<Vec<Told>> {
+    async fn batch(&self, operations: Vec<StoreOp>) -> Result<Vec<Told>> {
         let setup = &self.inner.setup;
         let prepared = prepare(&setup.options, operations).await?;
         let batch = &Batch { prepared, inner: &self.inner, room: self.room(), now: setup.now() };
-        if !only_reads(&batch.prepared) {
-            let written = self.room().ask(|client| async move { transact(&client, batch.write(&client)).await });
+        if !is_read_only(&batch.prepared) {
+            let written =
+                self.room().with_connection(|client| async move { transact(&client, batch.write(&client)).await });
             return written.await.map_err(|trouble| trouble.into_error(&self.room().address));
         }
-        // Several statements see one moment only inside a transaction.
+        // Several statements see one snapshot only inside a transaction.
         let asking = self.room().read(|client, is_within| async move {
-            if is_within { batch.read(&client).await } else { Err(Trouble::Torn) }
+            if is_within { batch.read(&client).await } else { Err(PgError::InconsistentRead) }
         });
         let (told, names) = asking.await?;
         if !names.0.is_empty() {
             let names = &names;
-            let anew = self.room().ask(|client| async move { batch.writer(&client).refresh(names).await });
+            let anew = self.room().with_connection(|client| async move { batch.writer(&client).refresh(names).await });
             anew.await.map_err(|trouble| trouble.into_error(&self.room().address))?;
         }
         Ok(told)
     }
 
-    async fn sweep(&self) -> Result<u64> {
+    async fn sweep_ttl(&self) -> Result<u64> {
         let (prepared, room, now) = (Vec::new(), self.room(), self.inner.setup.now());
         let batch = &Batch { prepared, inner: &self.inner, room, now };
-        let swept = room.ask(|client| async move { batch.writer(&client).sweep(None).await });
+        let swept = room.with_connection(|client| async move { batch.writer(&client).sweep(None).await });
         swept.await.map_err(|trouble| trouble.into_error(&room.address))
     }
 }
 
-/// All of it or nothing. A connection that failed is not given back, and the server takes back what was done on it.
-async fn transact<T>(client: &Client, work: impl Future<Output = Answer<T>>) -> Answer<T> {
+/// Runs `work` in a transaction. A failed connection is not reused, and the server rolls back its changes.
+async fn transact<T>(client: &Client, work: impl Future<Output = PgResult<T>>) -> PgResult<T> {
     client.batch_execute("BEGIN").await?;
     let done = work.await;
     match &done {
-        // Somebody may have put another value since: what may be there is not put once more.
+        // The commit must not be retried: another client may have put a newer value since.
         Ok(_) => client.batch_execute("COMMIT").await.map_err(|error| match error.code() {
-            Some(_) => Trouble::Database(error),
-            None => Trouble::Silent(unheard(&error)),
+            Some(_) => PgError::Database(error),
+            None => PgError::Timeout(unheard(&error)),
         })?,
-        Err(Trouble::Refused(_)) => client.batch_execute("ROLLBACK").await?,
+        Err(PgError::Refused(_)) => client.batch_execute("ROLLBACK").await?,
         Err(_) => {}
     }
     done
 }
 
 fn unheard(error: &tokio_postgres::Error) -> Error {
-    Error::new(Code::StoreUnavailable, format!("the answer of PostgreSQL was lost: {error}"))
-        .help("what was put or deleted may or may not be saved; look, and do it again where it is not")
+    Error::new(ErrorCode::StoreUnavailable, format!("the answer of PostgreSQL was lost: {error}"))
+        .with_help("what was put or deleted may or may not be saved; look, and do it again where it is not")
 }
 
-/// Several operations, as one.
+/// A batch of operations that is executed atomically.
 struct Batch<'a> {
-    prepared: Vec<Prepared>,
+    prepared: Vec<PreparedOperation>,
     inner: &'a Inner,
-    room: &'a Room,
+    room: &'a ConnectionPool,
     now: i64,
 }
 
 impl Batch<'_> {
-    fn writer<'b>(&'b self, client: &'b Client) -> Writer<'b> {
-        Writer { client, address: &self.room.address, setup: &self.inner.setup, now: self.now }
+    fn writer<'b>(&'b self, client: &'b Client) -> ItemWriter<'b> {
+        ItemWriter { client, address: &self.room.address, setup: &self.inner.setup, now: self.now }
     }
 
-    /// Gives answers, and the items that are to last anew.
-    async fn read(&self, client: &Client) -> Answer<(Vec<Told>, Names)> {
-        let (mut told, mut names) = (Vec::with_capacity(self.prepared.len()), Names::default());
+    /// Returns the results, and the items whose time to live has to be renewed.
+    async fn read(&self, client: &Client) -> PgResult<(Vec<Told>, ItemNames)> {
+        let (mut told, mut names) = (Vec::with_capacity(self.prepared.len()), ItemNames::default());
         for prepared in &self.prepared {
             told.push(self.perform(client, prepared, &mut names).await?);
         }
         Ok((told, names))
     }
 
-    async fn write(&self, client: &Client) -> Answer<Vec<Told>> {
-        self.writer(client).sweep(Some(SWEPT_AT_ONCE)).await?;
+    async fn write(&self, client: &Client) -> PgResult<Vec<Told>> {
+        self.writer(client).sweep(Some(SWEEP_BATCH)).await?;
         let mut told = Vec::with_capacity(self.prepared.len());
         for prepared in &self.prepared {
-            let mut names = Names::default();
+            let mut names = ItemNames::default();
             told.push(self.perform(client, prepared, &mut names).await?);
             self.writer(client).refresh(&names).await?;
         }
         Ok(told)
     }
 
-    async fn perform(&self, client: &Client, prepared: &Prepared, names: &mut Names) -> Answer<Told> {
+    async fn perform(&self, client: &Client, prepared: &PreparedOperation, names: &mut ItemNames) -> PgResult<Told> {
         let Inner { setup, extension, .. } = self.inner;
         let (address, extension) = (&self.room.address, extension.as_deref());
-        let reader = Reader { client, address, model: setup.model(), extension, now: self.now };
+        let reader = ItemReader { client, address, model: setup.model(), extension, now: self.now };
         Ok(match &prepared.operation {
-            Operation::Put(put) => {
+            StoreOp::Put(put) => {
                 self.writer(client).put(put, &prepared.vectors).await?;
                 Told::Done
             }
-            Operation::Delete(delete) => Told::Deleted(self.writer(client).delete(delete).await?),
-            Operation::Get(get) => {
-                Told::Item(reader.get(get, setup.options.refreshes(get.refresh).then_some(names)).await?)
+            StoreOp::Delete(delete) => Told::Deleted(self.writer(client).delete(delete).await?),
+            StoreOp::Get(get) => {
+                Told::Item(reader.get(get, setup.options.should_refresh(get.refresh_ttl).then_some(names)).await?)
             }
-            Operation::Search(search) => {
-                let names = setup.options.refreshes(search.refresh).then_some(names);
+            StoreOp::Search(search) => {
+                let names = setup.options.should_refresh(search.refresh_ttl).then_some(names);
                 Told::Hits(reader.search(search, &prepared.query, names).await?)
             }
-            Operation::Namespaces(list) => Told::Namespaces(reader.namespaces(list).await?),
+            StoreOp::Namespaces(list) => Told::Namespaces(reader.namespaces(list).await?),
         })
     }
 }

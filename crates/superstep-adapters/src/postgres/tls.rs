@@ -1,7 +1,7 @@
-//! Encrypted connections, and whom they trust.
+//! TLS connections and their certificate checks.
 //!
-//! As other clients of PostgreSQL do: `require` encrypts without asking who answers, `verify-ca` wants a certificate from
-//! an authority that is trusted, `verify-full` wants it to name the host too.
+//! Follows other PostgreSQL clients: `require` encrypts without checking the certificate, `verify-ca` requires a
+//! certificate of a trusted CA, `verify-full` additionally checks the host name.
 
 use std::fmt;
 use std::io;
@@ -15,41 +15,41 @@ use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, ErrorCode, Result};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_rustls::{TlsConnector, rustls};
 
-use super::address::Secrecy;
-use super::wire::Driver;
+use super::config::TlsMode;
+use super::connection::ConnectionDriver;
 
-/// How connections are encrypted; `None` when they are not.
-pub(super) struct Security(Option<Connector>);
+/// TLS configuration; `None` disables TLS.
+pub(super) struct Tls(Option<TlsConnectorWithName>);
 
-impl Security {
-    pub(super) fn new(secrecy: &Secrecy) -> Result<Self> {
+impl Tls {
+    pub(super) fn new(secrecy: &TlsMode) -> Result<Self> {
         let provider = Arc::new(ring::default_provider());
         let names = |checks_name: bool, root: Option<&str>| authority(&provider, checks_name, root);
         let verifier = match secrecy {
-            Secrecy::None => return Ok(Self(None)),
-            Secrecy::Preferred | Secrecy::Encrypted => Arc::new(Verifier {
+            TlsMode::None => return Ok(Self(None)),
+            TlsMode::Preferred | TlsMode::Encrypted => Arc::new(Verifier {
                 inner: None,
                 checks_name: false,
                 known: provider.signature_verification_algorithms,
             }),
-            Secrecy::Authority(root) => names(false, root.as_deref())?,
-            Secrecy::Host(root) => names(true, root.as_deref())?,
+            TlsMode::VerifyCa(root) => names(false, root.as_deref())?,
+            TlsMode::VerifyFull(root) => names(true, root.as_deref())?,
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| Error::internal(format!("no encryption: {error}")))?;
         let mut config = config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
         config.alpn_protocols = vec![b"postgresql".to_vec()];
-        Ok(Self(Some(Connector { connector: TlsConnector::from(Arc::new(config)), name: None })))
+        Ok(Self(Some(TlsConnectorWithName { connector: TlsConnector::from(Arc::new(config)), name: None })))
     }
 
-    pub(super) async fn connect(&self, config: &Config) -> Result<(Client, Driver), tokio_postgres::Error> {
+    pub(super) async fn connect(&self, config: &Config) -> Result<(Client, ConnectionDriver), tokio_postgres::Error> {
         match &self.0 {
             Some(connector) => {
                 let (client, connection) = config.connect(connector.clone()).await?;
@@ -63,15 +63,16 @@ impl Security {
     }
 }
 
-/// What is wrong with the certificate of a server.
-pub(super) fn distrust(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
-    cause.downcast_ref::<Distrust>().map(|distrust| distrust.0.to_string())
+/// Returns the reason why a certificate is not trusted.
+pub(super) fn certificate_error(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    cause.downcast_ref::<UntrustedCertificate>().map(|distrust| distrust.0.to_string())
 }
 
 fn authority(provider: &Arc<CryptoProvider>, checks_name: bool, root: Option<&str>) -> Result<Arc<Verifier>> {
     let mut roots = RootCertStore::empty();
     let wrong = |what: String| {
-        Error::new(Code::ConfigInvalid, what).help("name a file with the certificates of authorities in `sslrootcert`")
+        Error::new(ErrorCode::ConfigInvalid, what)
+            .with_help("name a file with the certificates of authorities in `sslrootcert`")
     };
     match root.filter(|root| *root != "system") {
         Some(file) => {
@@ -92,10 +93,10 @@ fn authority(provider: &Arc<CryptoProvider>, checks_name: bool, root: Option<&st
     Ok(Arc::new(Verifier { inner: Some(inner), checks_name, known }))
 }
 
-/// Looks at the certificate of a server as far as was asked for.
+/// Certificate verifier for the configured mode.
 #[derive(Debug)]
 struct Verifier {
-    /// `None` when any certificate will do.
+    /// `None` if any certificate is accepted.
     inner: Option<Arc<WebPkiServerVerifier>>,
     checks_name: bool,
     known: WebPkiSupportedAlgorithms,
@@ -142,77 +143,79 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Why a server was not believed. Of a kind of its own: another try would end the same.
+/// A rejected certificate. A separate type, because a retry would fail in the same way.
 #[derive(Debug)]
-struct Distrust(rustls::Error);
+struct UntrustedCertificate(rustls::Error);
 
-impl fmt::Display for Distrust {
+impl fmt::Display for UntrustedCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Distrust {}
+impl std::error::Error for UntrustedCertificate {}
 
-type Reason = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Clone)]
-struct Connector {
+struct TlsConnectorWithName {
     connector: TlsConnector,
     name: Option<ServerName<'static>>,
 }
 
-impl<S> MakeTlsConnect<S> for Connector
+impl<S> MakeTlsConnect<S> for TlsConnectorWithName
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    type Stream = Encrypted<S>;
+    type Stream = TlsStreamWrapper<S>;
     type TlsConnect = Self;
-    type Error = Reason;
+    type Error = BoxError;
 
-    fn make_tls_connect(&mut self, domain: &str) -> Result<Self, Reason> {
-        // A socket in a folder has no name, and is never encrypted.
+    fn make_tls_connect(&mut self, domain: &str) -> Result<Self, BoxError> {
+        // A Unix socket has no host name and is never encrypted.
         let name = if domain.is_empty() { None } else { Some(ServerName::try_from(domain.to_owned())?) };
         Ok(Self { connector: self.connector.clone(), name })
     }
 }
 
-impl<S> TlsConnect<S> for Connector
+impl<S> TlsConnect<S> for TlsConnectorWithName
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    type Stream = Encrypted<S>;
-    type Error = Reason;
-    type Future = Pin<Box<dyn Future<Output = Result<Encrypted<S>, Reason>> + Send>>;
+    type Stream = TlsStreamWrapper<S>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<TlsStreamWrapper<S>, BoxError>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
             let name = self.name.ok_or("a server without a name")?;
             let connected = self.connector.connect(name, stream).await;
-            connected.map(Encrypted).map_err(|error| match error.get_ref().and_then(|cause| cause.downcast_ref()) {
-                Some(cause) => Distrust(rustls::Error::clone(cause)).into(),
-                None => error.into(),
+            connected.map(TlsStreamWrapper).map_err(|error| {
+                match error.get_ref().and_then(|cause| cause.downcast_ref()) {
+                    Some(cause) => UntrustedCertificate(rustls::Error::clone(cause)).into(),
+                    None => error.into(),
+                }
             })
         })
     }
 }
 
-/// The encrypted stream.
-struct Encrypted<S>(tokio_rustls::client::TlsStream<S>);
+/// The TLS stream.
+struct TlsStreamWrapper<S>(tokio_rustls::client::TlsStream<S>);
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for TlsStreamWrapper<S> {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStreamWrapper<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_read(context, into)
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStreamWrapper<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(context, from)
     }

@@ -1,32 +1,32 @@
-//! A part of a history: many checkpoints of a line in one go, newest first.
+//! Reading a section of a history: many checkpoints at once, newest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
-use superstep_core::checkpoint::{Namespace, Origin};
+use superstep_core::checkpoint::{CheckpointNamespace, RunInfo};
 use superstep_core::id::ThreadId;
-use superstep_core::port::{HistoryQuery, Loaded};
+use superstep_core::port::{CheckpointTuple, HistoryQuery};
 
-use super::open::{key, keys, number};
+use super::error::SqliteResult;
 use super::read::{fill, line, of_checkpoints, origin, pending, read_row};
-use super::trouble::Answer;
-use super::write::number_of;
-use crate::log::{self, Gather, Row};
+use super::schema::{key, keys, number};
+use super::write_rows::number_of;
+use crate::change_log::{self, CheckpointAssembler, CheckpointRow};
 
-/// A part of a history, newest first; `None` when its values are about longer than `most` bytes.
+/// Reads a section of a history, newest first; `None` if its values are longer than about `most` bytes.
 pub(super) fn history(
     connection: &Connection,
-    (thread, namespace): (&ThreadId, &Namespace),
+    (thread, namespace): (&ThreadId, &CheckpointNamespace),
     query: &HistoryQuery,
     most: u64,
-) -> Answer<Option<Vec<Loaded>>> {
+) -> SqliteResult<Option<Vec<CheckpointTuple>>> {
     let Some((line, names)) = line(connection, thread, namespace)? else { return Ok(Some(Vec::new())) };
     let before = match query.before {
         None => keys(line).1,
-        Some(id) => key(line, number_of(connection, line, id)?.ok_or_else(|| log::missing(id))?),
+        Some(id) => key(line, number_of(connection, line, id)?.ok_or_else(|| change_log::checkpoint_not_found(id))?),
     };
-    let mut gather = Gather::new(thread, namespace, names.into());
+    let mut gather = CheckpointAssembler::new(thread, namespace, names.into());
     let found = matching(connection, line, before, query)?;
     let oldest = found.last().map_or(before, |(row, _)| key(line, row.number));
     let tasks = "SELECT DISTINCT checkpoint FROM pending WHERE checkpoint >= ?1 AND checkpoint < ?2";
@@ -36,17 +36,22 @@ pub(super) fn history(
     for (row, origin) in found {
         let has_tasks = with_tasks.contains(&row.number);
         let pending = if has_tasks { pending(connection, line, &row)? } else { Vec::new() };
-        gather.want(row, origin, pending)?;
+        gather.request(row, origin, pending)?;
     }
-    if gather.weight() > most {
+    if gather.estimated_bytes() > most {
         return Ok(None);
     }
     fill(connection, line, &mut gather)?;
     Ok(Some(gather.finish()?))
 }
 
-/// The checkpoints of a line before a key that are asked for, newest first.
-fn matching(connection: &Connection, line: i64, before: i64, query: &HistoryQuery) -> Answer<Vec<(Row, Arc<Origin>)>> {
+/// Reads the matching checkpoints of a history before a key, newest first.
+fn matching(
+    connection: &Connection,
+    line: i64,
+    before: i64,
+    query: &HistoryQuery,
+) -> SqliteResult<Vec<(CheckpointRow, Arc<RunInfo>)>> {
     let rows = of_checkpoints!(" FROM checkpoint WHERE key >= ?1 AND key < ?2 ORDER BY key DESC");
     let mut statement = connection.prepare_cached(rows)?;
     let mut rows = statement.query(params![keys(line).0, before])?;
@@ -63,7 +68,7 @@ fn matching(connection: &Connection, line: i64, before: i64, query: &HistoryQuer
                 read
             }
         };
-        if query.matches_pieces(&row.mark, &shared) {
+        if query.matches_columns(&row.header, &shared) {
             found.push((row, shared));
         }
     }

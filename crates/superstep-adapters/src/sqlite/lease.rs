@@ -1,64 +1,65 @@
-//! Who may move a thread: one row for each thread, compared with every write.
+//! Leases on threads: one row per thread, checked with every write.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::{Lease, ThreadStatus};
 
-use super::holder::Watch;
-use super::trouble::{Answer, Trouble};
-use crate::log::{self, Taken};
+use super::error::{SqliteError, SqliteResult};
+use super::lease_holder::HolderMonitor;
+use crate::change_log::{self, AcquiredThread};
 
-/// How many fences one row stands for. A thread that is taken again before its row said that it was given back gets the
-/// next of them, and no other process ever gets one of them.
-const SPAN: u64 = 1 << 16;
+/// Number of fences that one row value represents. A thread that is acquired again in this process before its release
+/// was written gets the next of them; other processes never get one of them.
+const FENCES_PER_ROW: u64 = 1 << 16;
 
-/// The fence that the row says when a thread is held with this one.
-pub(super) fn written(fence: u64) -> u64 {
-    fence - fence % SPAN
+/// Returns the fence in the row of a thread that is held with this fence.
+pub(super) fn stored_fence(fence: u64) -> u64 {
+    fence - fence % FENCES_PER_ROW
 }
 
-/// The fence after this one, as far as the row stands for it.
+/// Returns the fence after this one if the row value represents it.
 pub(super) fn next_fence(fence: u64) -> Option<u64> {
-    Some(fence + 1).filter(|next| written(*next) == written(fence))
+    Some(fence + 1).filter(|next| stored_fence(*next) == stored_fence(fence))
 }
 
-/// A thread as its row says.
-struct Found {
+/// The row of a thread.
+struct ThreadRow {
     row: i64,
     fence: u64,
     holder: Option<i64>,
     run: Option<RunId>,
 }
 
-fn find(connection: &Connection, thread: &ThreadId) -> Answer<Option<Found>> {
+fn find(connection: &Connection, thread: &ThreadId) -> SqliteResult<Option<ThreadRow>> {
     let mut statement = connection.prepare_cached("SELECT id, fence, holder, run FROM thread WHERE name = ?1")?;
     let found = statement.query_row([thread.as_str()], |row| {
         let run: Option<[u8; 16]> = row.get(3)?;
         let run = run.map(|bits| RunId::from_bits(u128::from_be_bytes(bits)));
-        Ok(Found { row: row.get(0)?, fence: row.get::<_, i64>(1)?.cast_unsigned(), holder: row.get(2)?, run })
+        Ok(ThreadRow { row: row.get(0)?, fence: row.get::<_, i64>(1)?.cast_unsigned(), holder: row.get(2)?, run })
     });
     Ok(found.optional()?)
 }
 
-/// Who is alive, and which run of this process has a thread whose row names another.
-type Known<'a> = (&'a Watch, &'a dyn Fn(i64) -> Option<RunId>);
+/// Monitor of other holders, and the run that holds a thread in this process although its row names another run.
+type LivenessInfo<'a> = (&'a HolderMonitor, &'a dyn Fn(i64) -> Option<RunId>);
 
-/// Takes a thread for a run, unless another run that is alive has it. `least` is a fence this process has given before.
+/// Acquires a lease for a run, unless a run of a live process holds one. `least` is a fence that this process has
+/// received before.
 pub(super) fn acquire(
     connection: &Connection,
     (thread, run): (&ThreadId, RunId),
     (holder, least): (i64, u64),
-    (watch, run_of): Known<'_>,
-) -> Answer<Taken> {
+    (watch, run_of): LivenessInfo<'_>,
+) -> SqliteResult<AcquiredThread> {
     let mut found = find(connection, thread)?;
     if let Some(found) = &mut found {
         let known = run_of(found.row).filter(|_| found.holder == Some(holder));
         found.run = known.or(found.run);
-        check_free(connection, thread, found, Some((holder, run)), watch)?;
+        check_not_leased(connection, thread, found, Some((holder, run)), watch)?;
     }
     let is_new = found.is_none();
     let before = found.as_ref().map_or(0, |found| found.fence);
-    let fence = written(before.max(least)) + SPAN;
+    let fence = stored_fence(before.max(least)) + FENCES_PER_ROW;
     let bits = run.bits().to_be_bytes();
     let row = match found {
         Some(found) => {
@@ -73,60 +74,72 @@ pub(super) fn acquire(
             statement.insert(params![thread.as_str(), fence.cast_signed(), holder, bits])?
         }
     };
-    Ok(Taken { row, fence, before, is_new })
+    Ok(AcquiredThread { row, fence, before, is_new })
 }
 
-/// Refuses when another run moves the thread. `me` is a holder and its run that may have it already.
-fn check_free(
+/// Returns an error if another run holds a live lease. `me` is the holder and the run that may hold it already.
+fn check_not_leased(
     connection: &Connection,
     thread: &ThreadId,
-    found: &Found,
+    found: &ThreadRow,
     me: Option<(i64, RunId)>,
-    watch: &Watch,
-) -> Answer<()> {
+    watch: &HolderMonitor,
+) -> SqliteResult<()> {
     let (Some(holder), Some(run)) = (found.holder, found.run) else { return Ok(()) };
     if me.is_some_and(|(_, mine)| mine == run) {
         return Ok(());
     }
     let is_mine = me.is_some_and(|(mine, _)| mine == holder);
     if is_mine || watch.is_alive(connection, holder)? {
-        return Err(Trouble::Refused(log::busy(thread, run)));
+        return Err(SqliteError::Refused(change_log::thread_busy(thread, run)));
     }
     Ok(())
 }
 
-/// Refuses when any run moves the thread; gives its row.
-pub(super) fn check_unmoved(connection: &Connection, thread: &ThreadId, watch: &Watch) -> Answer<Option<i64>> {
+/// Returns an error if any run holds a live lease; otherwise the row of the thread.
+pub(super) fn check_not_running(
+    connection: &Connection,
+    thread: &ThreadId,
+    watch: &HolderMonitor,
+) -> SqliteResult<Option<i64>> {
     let Some(found) = find(connection, thread)? else { return Ok(None) };
-    check_free(connection, thread, &found, None, watch)?;
+    check_not_leased(connection, thread, &found, None, watch)?;
     Ok(Some(found.row))
 }
 
-/// Gives a thread back. One on which nothing was saved is forgotten.
-pub(super) fn release(connection: &Connection, row: i64, fence: u64, holder: i64) -> Answer<()> {
+/// Releases a lease and deletes the row of a thread on which nothing was saved.
+pub(super) fn release(connection: &Connection, row: i64, fence: u64, holder: i64) -> SqliteResult<()> {
     let given = "UPDATE thread SET holder = NULL, run = NULL WHERE id = ?1 AND fence = ?2 AND holder = ?3";
-    connection.prepare_cached(given)?.execute(params![row, written(fence).cast_signed(), holder])?;
+    connection.prepare_cached(given)?.execute(params![row, stored_fence(fence).cast_signed(), holder])?;
     let unused = "DELETE FROM thread WHERE id = ?1 AND holder IS NULL AND status IS NULL";
     connection.prepare_cached(unused)?.execute([row])?;
     Ok(())
 }
 
-/// Refuses a lease that is not the newest of its thread; gives how the thread stands.
-pub(super) fn check(connection: &Connection, lease: &Lease, (row, holder): (i64, i64)) -> Answer<Option<ThreadStatus>> {
+/// Rejects a lease that is not the newest of its thread; returns the status of the thread.
+pub(super) fn check(
+    connection: &Connection,
+    lease: &Lease,
+    (row, holder): (i64, i64),
+) -> SqliteResult<Option<ThreadStatus>> {
     let mut statement = connection.prepare_cached("SELECT fence, holder, status FROM thread WHERE id = ?1")?;
     let found = statement.query_row([row], |row| {
         Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Option<i64>>(1)?, row.get::<_, Option<u8>>(2)?))
     });
     match found.optional()? {
-        Some((fence, Some(owner), status)) if fence == written(lease.fence) && owner == holder => {
+        Some((fence, Some(owner), status)) if fence == stored_fence(lease.fence) && owner == holder => {
             Ok(status.and_then(ThreadStatus::from_number))
         }
-        _ => Err(Trouble::Refused(log::fenced(lease))),
+        _ => Err(SqliteError::Refused(change_log::lease_lost(lease))),
     }
 }
 
-/// How a thread stands. Whoever died while moving it moves it no longer.
-pub(super) fn status(connection: &Connection, thread: &ThreadId, watch: &Watch) -> Answer<Option<ThreadStatus>> {
+/// Returns the status of a thread. A thread whose lease holder died is idle.
+pub(super) fn status(
+    connection: &Connection,
+    thread: &ThreadId,
+    watch: &HolderMonitor,
+) -> SqliteResult<Option<ThreadStatus>> {
     let mut statement = connection.prepare_cached("SELECT status, holder FROM thread WHERE name = ?1")?;
     let found =
         statement.query_row([thread.as_str()], |row| Ok((row.get::<_, Option<u8>>(0)?, row.get::<_, Option<i64>>(1)?)));

@@ -1,32 +1,32 @@
-//! Removing old checkpoints: reads what a line has, asks the log what may go, and does it.
+//! Pruning of old checkpoints: reads a history, lets the change log decide what is removed, and removes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
-use superstep_core::checkpoint::Origin;
+use superstep_core::checkpoint::RunInfo;
 use superstep_core::id::ThreadId;
 use superstep_core::port::{PruneReport, Retention};
 
-use super::open::{key, keys, number, sum_in};
+use super::error::SqliteResult;
 use super::read;
-use super::trouble::Answer;
-use crate::log::{Candidate, End, Holdings, Pruning, RemnantRow, prune as decide};
+use super::schema::{checksum_in_history, key, keys, number};
+use crate::change_log::{NonCheckpointRows, PrunePlan, PruneRow, RetainedValuesRow, ValueLocation, prune as decide};
 
-/// Removes old checkpoints of every graph of a thread.
-pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Retention) -> Answer<PruneReport> {
+/// Removes old checkpoints of every namespace of a thread.
+pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Retention) -> SqliteResult<PruneReport> {
     let lines =
         "SELECT line.id FROM thread JOIN line ON line.thread = thread.id WHERE thread.name = ?1 ORDER BY line.id";
     let mut statement = connection.prepare_cached(lines)?;
     let lines: Vec<i64> = statement.query_map([thread.as_str()], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let (mut report, mut decided) = (PruneReport::default(), Vec::new());
-    // What goes is known of all graphs before anything goes: one that is damaged leaves the others as they are.
+    // Decide for all namespaces before removing anything: a corrupt one leaves the others unchanged.
     for line in lines {
         let (holdings, lengths) = holdings(connection, line)?;
         let pruning = decide(candidates(connection, line, retention)?, holdings, retention)?;
         let unneeded = lengths.into_iter().filter(|(part, _)| !pruning.parts.contains(part)).collect::<Vec<_>>();
-        if !pruning.gone.is_empty() {
-            report.checkpoints += pruning.gone.len();
+        if !pruning.removed.is_empty() {
+            report.checkpoints += pruning.removed.len();
             report.bytes += pruning.bytes + unneeded.iter().map(|(_, length)| length).sum::<u64>();
             decided.push((line, pruning, unneeded));
         }
@@ -37,38 +37,43 @@ pub(super) fn prune(connection: &Connection, thread: &ThreadId, retention: &Rete
     Ok(report)
 }
 
-fn candidates(connection: &Connection, line: i64, retention: &Retention) -> Answer<Vec<Candidate>> {
-    let (mut candidates, mut origins) = (Vec::new(), BTreeMap::<u64, Arc<Origin>>::new());
+fn candidates(connection: &Connection, line: i64, retention: &Retention) -> SqliteResult<Vec<PruneRow>> {
+    let (mut candidates, mut origins) = (Vec::new(), BTreeMap::<u64, Arc<RunInfo>>::new());
     for row in read::rows(connection, line)? {
-        if retention.asks_for_origin() && !origins.contains_key(&row.origin) {
+        if retention.needs_run_info() && !origins.contains_key(&row.origin) {
             origins.insert(row.origin, read::origin(connection, line, &row)?);
         }
         let (pending, origin) = (read::pending(connection, line, &row)?, row.origin);
-        candidates.push(Candidate::new(row, origins.get(&origin).map(|origin| &**origin), &pending));
+        candidates.push(PruneRow::new(row, origins.get(&origin).map(|origin| &**origin), &pending));
     }
     Ok(candidates)
 }
 
-/// What a line has beside its checkpoints, and how long its parts are.
-fn holdings(connection: &Connection, line: i64) -> Answer<(Holdings, BTreeMap<u64, u64>)> {
+/// Reads the other rows of a history and the lengths of its parts.
+fn holdings(connection: &Connection, line: i64) -> SqliteResult<(NonCheckpointRows, BTreeMap<u64, u64>)> {
     let mut statement =
         connection.prepare_cached("SELECT key, field, before, length(body) FROM part WHERE key BETWEEN ?1 AND ?2")?;
     let mut rows = statement.query(keys(line))?;
     let (mut parts, mut lengths) = (BTreeMap::new(), BTreeMap::new());
     while let Some(row) = rows.next()? {
         let part = number(row.get(0)?);
-        parts.insert(part, (row.get(1)?, End::from_number(row.get(2)?)));
+        parts.insert(part, (row.get(1)?, ValueLocation::from_number(row.get(2)?)));
         lengths.insert(part, row.get::<_, i64>(3)?.cast_unsigned());
     }
     let mut statement = connection.prepare_cached("SELECT key, vals FROM remnant WHERE key BETWEEN ?1 AND ?2")?;
     let (mut rows, mut remnants) = (statement.query(keys(line))?, Vec::new());
     while let Some(row) = rows.next()? {
-        remnants.push(RemnantRow { number: number(row.get(0)?), values: row.get(1)? });
+        remnants.push(RetainedValuesRow { number: number(row.get(0)?), values: row.get(1)? });
     }
-    Ok((Holdings { remnants, parts }, lengths))
+    Ok((NonCheckpointRows { remnants, parts }, lengths))
 }
 
-fn remove(connection: &Connection, line: i64, pruning: &Pruning, parts: impl Iterator<Item = u64>) -> Answer<()> {
+fn remove(
+    connection: &Connection,
+    line: i64,
+    pruning: &PrunePlan,
+    parts: impl Iterator<Item = u64>,
+) -> SqliteResult<()> {
     let mut part = connection.prepare_cached("DELETE FROM part WHERE key = ?1")?;
     for number in parts {
         part.execute([key(line, number)])?;
@@ -76,15 +81,15 @@ fn remove(connection: &Connection, line: i64, pruning: &Pruning, parts: impl Ite
     connection.prepare_cached("DELETE FROM remnant WHERE key BETWEEN ?1 AND ?2")?.execute(keys(line))?;
     let mut remnant = connection.prepare_cached("INSERT INTO remnant (key, vals, sum) VALUES (?1, ?2, ?3)")?;
     for row in &pruning.remnants {
-        remnant.execute(params![key(line, row.number), row.values, sum_in(line, row.sum())])?;
+        remnant.execute(params![key(line, row.number), row.values, checksum_in_history(line, row.sum())])?;
     }
     let mut rewrite = connection.prepare_cached("UPDATE checkpoint SET heads = ?2, sum = ?3 WHERE key = ?1")?;
     for row in &pruning.rewritten {
-        rewrite.execute(params![key(line, row.number), row.heads, sum_in(line, row.sum())])?;
+        rewrite.execute(params![key(line, row.number), row.value_index, checksum_in_history(line, row.sum())])?;
     }
     let mut checkpoint = connection.prepare_cached("DELETE FROM checkpoint WHERE key = ?1")?;
     let mut pending = connection.prepare_cached("DELETE FROM pending WHERE checkpoint = ?1")?;
-    for number in &pruning.gone {
+    for number in &pruning.removed {
         checkpoint.execute([key(line, *number)])?;
         pending.execute([key(line, *number)])?;
     }

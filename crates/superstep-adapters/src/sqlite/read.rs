@@ -1,61 +1,61 @@
-//! Reading: connections that never write, and rows that become checkpoints.
+//! Reading of checkpoints on connections that never write.
 //!
-//! A short question is answered on the thread of whoever asks: with what it needs in memory it takes microseconds, less
-//! than handing it to another thread. One that may be long goes to a thread that may wait. All of one question sees one
-//! state of the file.
+//! A short read runs on the thread of the caller: with cached pages it takes microseconds, less than a switch to
+//! another thread. A read that may be long runs on a blocking thread. Each read sees one snapshot of the file.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
-use superstep_core::checkpoint::{Mark, Namespace, Origin, Pending, Source};
+use superstep_core::checkpoint::{CheckpointHeader, CheckpointNamespace, CheckpointSource, PendingEntry, RunInfo};
 use superstep_core::error::Result;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
-use superstep_core::port::{At, Loaded};
+use superstep_core::port::{CheckpointSelector, CheckpointTuple};
 
-use super::open::{Place, key, keys, line_of, number, sum_in};
-use super::trouble::{Answer, Trouble, spoils_connection};
-use super::write::find_line;
-use crate::log::{
-    self, Base, End, Entry, Gather, Line, Need, OriginRow, PartRow, PendingRow, RemnantRow, Row, WithMade, damaged,
+use super::error::{SqliteError, SqliteResult, invalidates_connection};
+use super::schema::{DatabasePath, checksum_in_history, history_of, key, keys, number};
+use super::write_rows::find_line;
+use crate::change_log::{
+    self, CachedHistory, CheckpointAssembler, CheckpointRow, CheckpointWithChanges, HistoryWriter, MissingRows,
+    ParentCheckpoint, PartRow, PendingRow, RetainedValuesRow, RunInfoRow, ValueLocation, corrupt_row_error,
     read_change,
 };
 
-/// Connections that are kept open.
+/// Largest number of idle connections.
 const KEPT: usize = 8;
 
-/// Who reads.
-pub(super) enum Readers {
-    /// Connections of their own.
-    Files(Files),
-    /// The connection that writes: what is in memory belongs to it alone.
+/// Connections for reading.
+pub(super) enum ReadConnections {
+    /// Separate connections to a file.
+    Files(FileConnections),
+    /// The writing connection, which is the only one to an in-memory database.
     Writer,
 }
 
-/// Connections to a file.
-pub(super) struct Files {
-    place: Place,
+/// Pool of connections to a file.
+pub(super) struct FileConnections {
+    place: DatabasePath,
     busy: Duration,
     idle: Mutex<Vec<Connection>>,
 }
 
-impl Readers {
-    pub(super) fn new(place: Place, busy: Duration) -> Self {
+impl ReadConnections {
+    pub(super) fn new(place: DatabasePath, busy: Duration) -> Self {
         if place.path().is_none() {
             return Self::Writer;
         }
-        Self::Files(Files { place, busy, idle: Mutex::default() })
+        Self::Files(FileConnections { place, busy, idle: Mutex::default() })
     }
 }
 
-impl Files {
-    /// Asks within one state of the file.
-    pub(super) fn ask<T>(&self, mut question: impl FnMut(&Connection) -> Answer<T>) -> Result<T> {
+impl FileConnections {
+    /// Runs a read in one transaction.
+    pub(super) fn ask<T>(&self, mut question: impl FnMut(&Connection) -> SqliteResult<T>) -> Result<T> {
         let answer = self.connection().and_then(|connection| {
             connection.prepare_cached("BEGIN")?.execute([])?;
             let answer = question(&connection);
             let ended = connection.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([]));
-            let is_spoilt = matches!(&answer, Err(Trouble::Database(error)) if spoils_connection(error));
+            let is_spoilt = matches!(&answer, Err(SqliteError::Database(error)) if invalidates_connection(error));
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             if ended.is_ok() && !is_spoilt && idle.len() < KEPT {
                 idle.push(connection);
@@ -65,7 +65,7 @@ impl Files {
         answer.map_err(|trouble| trouble.into_error(&self.place.name()))
     }
 
-    fn connection(&self) -> Answer<Connection> {
+    fn connection(&self) -> SqliteResult<Connection> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match idle {
             Some(connection) => Ok(connection),
@@ -74,7 +74,7 @@ impl Files {
     }
 }
 
-/// A query of checkpoints, with the columns that `read_row` reads in front.
+/// Builds a query of checkpoints that begins with the columns of `read_row`.
 macro_rules! of_checkpoints {
     ($($rest:literal)+) => {
         concat!(
@@ -87,7 +87,8 @@ macro_rules! of_checkpoints {
 
 pub(super) use of_checkpoints;
 
-/// How a checkpoint is found with its line and origin: for what comes between a key and its order.
+/// Builds a query of one checkpoint with its history and run info; the argument is a condition with an optional
+/// order.
 macro_rules! with_line {
     ($which:literal) => {
         of_checkpoints!(
@@ -103,24 +104,31 @@ macro_rules! with_line {
     };
 }
 
-/// A checkpoint with what came with it.
-struct Found {
+/// A checkpoint with its related rows.
+struct FoundCheckpoint {
     line: i64,
     names: Arc<[Arc<str>]>,
-    row: Row,
-    origin: Arc<Origin>,
-    pending: Vec<Pending>,
+    row: CheckpointRow,
+    origin: Arc<RunInfo>,
+    pending: Vec<PendingEntry>,
 }
 
-/// A checkpoint of a line, its origin and whether anything is known of its tasks, in one go.
-fn find(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: At) -> Answer<Option<Found>> {
+/// Reads a checkpoint of a history, its run info and its pending entries; one query determines whether there are any.
+fn find(
+    connection: &Connection,
+    thread: &ThreadId,
+    namespace: &CheckpointNamespace,
+    at: CheckpointSelector,
+) -> SqliteResult<Option<FoundCheckpoint>> {
     let found = match at {
-        At::Latest | At::Newer(_) => with_line!("?3 IS NULL ORDER BY key DESC LIMIT 1"),
-        At::Id(_) => with_line!("id = ?3"),
+        CheckpointSelector::Latest | CheckpointSelector::NewerThan(_) => {
+            with_line!("?3 IS NULL ORDER BY key DESC LIMIT 1")
+        }
+        CheckpointSelector::Id(_) => with_line!("id = ?3"),
     };
     let id = match at {
-        At::Id(id) => Some(id.bits().to_be_bytes()),
-        At::Latest | At::Newer(_) => None,
+        CheckpointSelector::Id(id) => Some(id.bits().to_be_bytes()),
+        CheckpointSelector::Latest | CheckpointSelector::NewerThan(_) => None,
     };
     let mut statement = connection.prepare_cached(found)?;
     let mut rows = statement.query(params![thread.as_str(), namespace.as_str(), id])?;
@@ -130,59 +138,61 @@ fn find(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: A
     let names = read_names((thread, namespace), text(found, 12)?, found.get(13)?)?.into();
     let origin = match found.get_ref(14)?.as_blob() {
         Ok(body) => read_origin(line, &row, (body.to_vec(), found.get(15)?))?,
-        Err(_) => return Err(Trouble::Refused(no_origin(&row))),
+        Err(_) => return Err(SqliteError::Refused(no_origin(&row))),
     };
     let pending = if found.get(16)? { pending(connection, line, &row)? } else { Vec::new() };
-    Ok(Some(Found { line, names, row, origin, pending }))
+    Ok(Some(FoundCheckpoint { line, names, row, origin, pending }))
 }
 
-fn no_origin(row: &Row) -> superstep_core::error::Error {
-    damaged(row.mark.id, "what its run has in common is gone")
+fn no_origin(row: &CheckpointRow) -> superstep_core::error::Error {
+    corrupt_row_error(row.header.id, "what its run has in common is gone")
 }
 
-/// A text as it lies in the row; what is none has a checksum that does not fit.
-fn text<'a>(row: &'a SqlRow<'_>, place: usize) -> Answer<&'a str> {
+/// Returns a text column; a value of another type results in a checksum mismatch.
+fn text<'a>(row: &'a SqlRow<'_>, place: usize) -> SqliteResult<&'a str> {
     Ok(row.get_ref(place)?.as_str().unwrap_or_default())
 }
 
-fn read_names((thread, namespace): (&ThreadId, &Namespace), names: &str, sum: i64) -> Result<Vec<Arc<str>>> {
-    if i64::from(log::line_sum(thread, namespace, names)) != sum {
-        return Err(log::damaged_line(namespace, "its checksum does not fit"));
+fn read_names((thread, namespace): (&ThreadId, &CheckpointNamespace), names: &str, sum: i64) -> Result<Vec<Arc<str>>> {
+    if i64::from(change_log::history_checksum(thread, namespace, names)) != sum {
+        return Err(change_log::corrupt_history_error(namespace, "its checksum does not fit"));
     }
-    log::read_names(names.as_bytes())
+    change_log::read_names(names.as_bytes())
 }
 
 fn read_id(bits: [u8; 16]) -> CheckpointId {
     CheckpointId::from_bits(u128::from_be_bytes(bits))
 }
 
-/// A row of a line, whole and undamaged: in a damaged file a search may come upon rows of others.
-pub(super) fn read_row(row: &SqlRow<'_>, line: i64) -> Answer<Row> {
+/// Decodes a checkpoint row and checks its checksum and its history: in a corrupt file, a search may return rows of
+/// another history.
+pub(super) fn read_row(row: &SqlRow<'_>, line: i64) -> SqliteResult<CheckpointRow> {
     let id = read_id(row.get(1)?);
-    let source = Source::from_number(row.get(4)?).ok_or_else(|| damaged(id, "nobody knows what made it"))?;
+    let source =
+        CheckpointSource::from_u8(row.get(4)?).ok_or_else(|| corrupt_row_error(id, "nobody knows what made it"))?;
     let parent = row.get::<_, Option<[u8; 16]>>(2)?.map(read_id);
-    let read = Row {
+    let read = CheckpointRow {
         number: number(row.get(0)?),
-        mark: Mark { id, parent, step: row.get(3)?, source, time: row.get(5)? },
+        header: CheckpointHeader { id, parent, step: row.get(3)?, source, time: row.get(5)? },
         origin: row.get::<_, i64>(6)?.cast_unsigned(),
-        ahead: row.get(7)?,
-        heads: row.get(8)?,
+        schedule: row.get(7)?,
+        value_index: row.get(8)?,
         values: row.get(9)?,
     };
-    if line_of(row.get(0)?) != line || sum_in(line, read.sum()) != row.get::<_, i64>(10)? {
-        return Err(Trouble::Refused(damaged(id, "its checksum does not fit")));
+    if history_of(row.get(0)?) != line || checksum_in_history(line, read.sum()) != row.get::<_, i64>(10)? {
+        return Err(SqliteError::Refused(corrupt_row_error(id, "its checksum does not fit")));
     }
     Ok(read)
 }
 
-fn one_row(connection: &Connection, line: i64, number: u64) -> Answer<Option<Row>> {
+fn one_row(connection: &Connection, line: i64, number: u64) -> SqliteResult<Option<CheckpointRow>> {
     let mut statement = connection.prepare_cached(of_checkpoints!(" FROM checkpoint WHERE key = ?1"))?;
     let mut rows = statement.query([key(line, number)])?;
     rows.next()?.map(|row| read_row(row, line)).transpose()
 }
 
-/// All checkpoints of a line, oldest first.
-pub(super) fn rows(connection: &Connection, line: i64) -> Answer<Vec<Row>> {
+/// Reads all checkpoints of a history, oldest first.
+pub(super) fn rows(connection: &Connection, line: i64) -> SqliteResult<Vec<CheckpointRow>> {
     let all = of_checkpoints!(" FROM checkpoint WHERE key BETWEEN ?1 AND ?2 ORDER BY key");
     let mut statement = connection.prepare_cached(all)?;
     let (mut rows, mut read) = (statement.query(keys(line))?, Vec::new());
@@ -192,24 +202,27 @@ pub(super) fn rows(connection: &Connection, line: i64) -> Answer<Vec<Row>> {
     Ok(read)
 }
 
-/// What the run of a checkpoint has in common.
-pub(super) fn origin(connection: &Connection, line: i64, row: &Row) -> Answer<Arc<Origin>> {
+/// Reads the run info of a checkpoint.
+pub(super) fn origin(connection: &Connection, line: i64, row: &CheckpointRow) -> SqliteResult<Arc<RunInfo>> {
     let mut statement = connection.prepare_cached("SELECT body, sum FROM origin WHERE key = ?1")?;
     let found = statement.query_row([key(line, row.origin)], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)));
     let (body, sum) = found.optional()?.ok_or_else(|| no_origin(row))?;
     read_origin(line, row, (body, sum))
 }
 
-fn read_origin(line: i64, row: &Row, (body, sum): (Vec<u8>, i64)) -> Answer<Arc<Origin>> {
-    let origin = OriginRow { number: row.origin, body };
-    if sum_in(line, origin.sum()) != sum {
-        return Err(Trouble::Refused(damaged(row.mark.id, "what its run has in common has another checksum")));
+fn read_origin(line: i64, row: &CheckpointRow, (body, sum): (Vec<u8>, i64)) -> SqliteResult<Arc<RunInfo>> {
+    let origin = RunInfoRow { number: row.origin, body };
+    if checksum_in_history(line, origin.sum()) != sum {
+        return Err(SqliteError::Refused(corrupt_row_error(
+            row.header.id,
+            "what its run has in common has another checksum",
+        )));
     }
-    Ok(Arc::new(OriginRow::read(&origin.body, row.mark.id)?))
+    Ok(Arc::new(RunInfoRow::read(&origin.body, row.header.id)?))
 }
 
-/// What is known of the tasks of a checkpoint, in the order it became known.
-pub(super) fn pending(connection: &Connection, line: i64, row: &Row) -> Answer<Vec<Pending>> {
+/// Reads the pending entries of a checkpoint in the order in which they were written.
+pub(super) fn pending(connection: &Connection, line: i64, row: &CheckpointRow) -> SqliteResult<Vec<PendingEntry>> {
     let known = "SELECT task, slot, body, sum FROM pending WHERE checkpoint = ?1 ORDER BY id";
     let mut statement = connection.prepare_cached(known)?;
     let mut rows = statement.query([key(line, row.number)])?;
@@ -217,108 +230,117 @@ pub(super) fn pending(connection: &Connection, line: i64, row: &Row) -> Answer<V
     while let Some(found) = rows.next()? {
         let task = TaskId::from_bits(u128::from_be_bytes(found.get(0)?));
         let known = PendingRow { checkpoint: row.number, task, slot: found.get(1)?, body: found.get(2)? };
-        if sum_in(line, known.sum()) != found.get::<_, i64>(3)? {
-            return Err(Trouble::Refused(damaged(row.mark.id, "what is known of its tasks has another checksum")));
+        if checksum_in_history(line, known.sum()) != found.get::<_, i64>(3)? {
+            return Err(SqliteError::Refused(corrupt_row_error(
+                row.header.id,
+                "what is known of its tasks has another checksum",
+            )));
         }
-        pending.push(known.read(row.mark.id)?);
+        pending.push(known.read(row.header.id)?);
     }
     Ok(pending)
 }
 
-/// Reads whatever the checkpoints still need.
-pub(super) fn fill(connection: &Connection, line: i64, gather: &mut Gather) -> Answer<()> {
+/// Reads missing rows until the checkpoints are complete.
+pub(super) fn fill(connection: &Connection, line: i64, gather: &mut CheckpointAssembler) -> SqliteResult<()> {
     loop {
-        let needs = gather.needs()?;
+        let needs = gather.missing_rows()?;
         if needs.is_empty() {
             return Ok(());
         }
         for need in needs {
             match need {
-                Need::Row(number) => give_row(connection, line, number, gather)?,
-                Need::Values(number) => give_values(connection, line, number, gather)?,
-                Need::Parts(number) => give_parts(connection, line, number, gather)?,
+                MissingRows::Row(number) => give_row(connection, line, number, gather)?,
+                MissingRows::Values(number) => give_values(connection, line, number, gather)?,
+                MissingRows::Parts(number) => give_parts(connection, line, number, gather)?,
             }
         }
     }
 }
 
-fn give_row(connection: &Connection, line: i64, number: u64, gather: &mut Gather) -> Answer<()> {
+fn give_row(connection: &Connection, line: i64, number: u64, gather: &mut CheckpointAssembler) -> SqliteResult<()> {
     match one_row(connection, line, number)? {
-        Some(row) => Ok(gather.give_row(row)?),
-        None => Err(Trouble::Refused(gather.damaged(None, &format!("checkpoint {number} of its line is gone")))),
-    }
-}
-
-fn give_values(connection: &Connection, line: i64, number: u64, gather: &mut Gather) -> Answer<()> {
-    if let Some(row) = one_row(connection, line, number)? {
-        gather.give_values(number, row.values);
-        return Ok(());
-    }
-    let mut statement = connection.prepare_cached("SELECT vals, sum FROM remnant WHERE key = ?1")?;
-    let found = statement
-        .query_row([key(line, number)], |row| Ok((RemnantRow { number, values: row.get(0)? }, row.get::<_, i64>(1)?)));
-    match found.optional()? {
-        Some((remnant, sum)) if sum_in(line, remnant.sum()) == sum => {
-            gather.give_values(number, remnant.values);
-            Ok(())
-        }
-        _ => Err(Trouble::Refused(
-            gather.damaged(None, &format!("the values of checkpoint {number} of its line are gone")),
+        Some(row) => Ok(gather.add_row(row)?),
+        None => Err(SqliteError::Refused(
+            gather.corrupt_rows_error(None, &format!("checkpoint {number} of its line is gone")),
         )),
     }
 }
 
-/// A part and those it builds on, as far as they are not known.
-fn give_parts(connection: &Connection, line: i64, number: u64, gather: &mut Gather) -> Answer<()> {
+fn give_values(connection: &Connection, line: i64, number: u64, gather: &mut CheckpointAssembler) -> SqliteResult<()> {
+    if let Some(row) = one_row(connection, line, number)? {
+        gather.add_values(number, row.values);
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached("SELECT vals, sum FROM remnant WHERE key = ?1")?;
+    let found = statement.query_row([key(line, number)], |row| {
+        Ok((RetainedValuesRow { number, values: row.get(0)? }, row.get::<_, i64>(1)?))
+    });
+    match found.optional()? {
+        Some((remnant, sum)) if checksum_in_history(line, remnant.sum()) == sum => {
+            gather.add_values(number, remnant.values);
+            Ok(())
+        }
+        _ => Err(SqliteError::Refused(
+            gather.corrupt_rows_error(None, &format!("the values of checkpoint {number} of its line are gone")),
+        )),
+    }
+}
+
+/// Adds a part and the earlier parts that it builds on, unless they are present.
+fn give_parts(connection: &Connection, line: i64, number: u64, gather: &mut CheckpointAssembler) -> SqliteResult<()> {
     let mut statement =
         connection.prepare_cached("SELECT field, before, change, body, sum FROM part WHERE key = ?1")?;
-    let mut next = Some(End::Part(number));
-    while let Some(End::Part(number)) = next
+    let mut next = Some(ValueLocation::Part(number));
+    while let Some(ValueLocation::Part(number)) = next
         && !gather.has_part(number)
     {
         let mut rows = statement.query([key(line, number)])?;
         let Some(row) = rows.next()? else {
-            return Err(Trouble::Refused(gather.damaged(None, &format!("part {number} of its values is gone"))));
+            return Err(SqliteError::Refused(
+                gather.corrupt_rows_error(None, &format!("part {number} of its values is gone")),
+            ));
         };
         let (field, text) = (row.get(0)?, row.get_ref(2)?.as_str().unwrap_or("?"));
         let Some(change) = read_change(text) else {
-            return Err(Trouble::Refused(gather.damaged(Some(field), "it is no change")));
+            return Err(SqliteError::Refused(gather.corrupt_rows_error(Some(field), "it is no change")));
         };
-        let part = PartRow { number, field, before: End::from_number(row.get(1)?), change, body: row.get(3)? };
-        if sum_in(line, part.sum(text)) != row.get::<_, i64>(4)? {
-            return Err(Trouble::Refused(gather.damaged(Some(field), "its checksum does not fit")));
+        let part =
+            PartRow { number, field, before: ValueLocation::from_number(row.get(1)?), change, body: row.get(3)? };
+        if checksum_in_history(line, part.sum(text)) != row.get::<_, i64>(4)? {
+            return Err(SqliteError::Refused(gather.corrupt_rows_error(Some(field), "its checksum does not fit")));
         }
         next = part.before;
-        gather.give_part(part);
+        gather.add_part(part);
     }
     Ok(())
 }
 
-/// A checkpoint, where there is one.
+/// Loads a checkpoint.
 pub(super) fn load(
     connection: &Connection,
     thread: &ThreadId,
-    namespace: &Namespace,
-    at: At,
-) -> Answer<Option<Loaded>> {
-    let Some(Found { line, names, row, origin, pending }) = find(connection, thread, namespace, at)? else {
+    namespace: &CheckpointNamespace,
+    at: CheckpointSelector,
+) -> SqliteResult<Option<CheckpointTuple>> {
+    let Some(FoundCheckpoint { line, names, row, origin, pending }) = find(connection, thread, namespace, at)? else {
         return Ok(None);
     };
-    let mut gather = Gather::new(thread, namespace, names);
-    if at == At::Newer(row.mark.id) {
-        return Ok(Some(gather.outline(row, &origin, pending)?));
+    let mut gather = CheckpointAssembler::new(thread, namespace, names);
+    if at == CheckpointSelector::NewerThan(row.header.id) {
+        return Ok(Some(gather.without_values(row, &origin, pending)?));
     }
-    gather.want(row, origin, pending)?;
+    gather.request(row, origin, pending)?;
     fill(connection, line, &mut gather)?;
     Ok(gather.finish()?.pop())
 }
 
-/// The row of a line and its fields.
+/// Reads the row id and the field names of a history.
 pub(super) fn line(
     connection: &Connection,
     thread: &ThreadId,
-    namespace: &Namespace,
-) -> Answer<Option<(i64, Vec<Arc<str>>)>> {
+    namespace: &CheckpointNamespace,
+) -> SqliteResult<Option<(i64, Vec<Arc<str>>)>> {
     let found = "SELECT line.id, line.names, line.sum FROM thread JOIN line ON line.thread = thread.id \
                  WHERE thread.name = ?1 AND line.namespace = ?2";
     let mut statement = connection.prepare_cached(found)?;
@@ -329,10 +351,14 @@ pub(super) fn line(
     Ok(Some((line, read_names((thread, namespace), &names, sum)?)))
 }
 
-/// A line as its writer needs it.
-pub(super) fn entry(connection: &Connection, thread: i64, place: &(ThreadId, Namespace)) -> Answer<Entry> {
-    let Some(line) = find_line(connection, thread, &place.1)? else { return Ok(Entry::default()) };
-    let base = base(connection, &place.0, &place.1, At::Latest)?.unwrap_or_default();
+/// Reads a history as its writer needs it.
+pub(super) fn entry(
+    connection: &Connection,
+    thread: i64,
+    place: &(ThreadId, CheckpointNamespace),
+) -> SqliteResult<CachedHistory> {
+    let Some(line) = find_line(connection, thread, &place.1)? else { return Ok(CachedHistory::default()) };
+    let base = base(connection, &place.0, &place.1, CheckpointSelector::Latest)?.unwrap_or_default();
     let known = "SELECT names, sum, (SELECT key FROM part WHERE key BETWEEN ?2 AND ?3 ORDER BY key DESC LIMIT 1) \
                  FROM line WHERE id = ?1";
     let (first, last) = keys(line);
@@ -340,16 +366,21 @@ pub(super) fn entry(connection: &Connection, thread: i64, place: &(ThreadId, Nam
         Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, Option<i64>>(2)?))
     })?;
     let newest = (base.number, newest_part.map_or(0, number));
-    Ok(Entry::new(Some(line), Line::new(newest, read_names((&place.0, &place.1), &names, sum)?, base)))
+    Ok(CachedHistory::new(Some(line), HistoryWriter::new(newest, read_names((&place.0, &place.1), &names, sum)?, base)))
 }
 
-/// A checkpoint as far as the next one builds on it.
-pub(super) fn base(connection: &Connection, thread: &ThreadId, namespace: &Namespace, at: At) -> Answer<Option<Base>> {
-    let Some(Found { line, names, row, origin, .. }) = find(connection, thread, namespace, at)? else {
+/// Reads the information about a checkpoint that its child builds on.
+pub(super) fn base(
+    connection: &Connection,
+    thread: &ThreadId,
+    namespace: &CheckpointNamespace,
+    at: CheckpointSelector,
+) -> SqliteResult<Option<ParentCheckpoint>> {
+    let Some(FoundCheckpoint { line, names, row, origin, .. }) = find(connection, thread, namespace, at)? else {
         return Ok(None);
     };
-    let mut gather = Gather::new(thread, namespace, names);
-    gather.want(row, origin, Vec::new())?;
+    let mut gather = CheckpointAssembler::new(thread, namespace, names);
+    gather.request(row, origin, Vec::new())?;
     loop {
         match gather.base()? {
             Ok(base) => return Ok(base),
@@ -358,26 +389,26 @@ pub(super) fn base(connection: &Connection, thread: &ThreadId, namespace: &Names
     }
 }
 
-/// A checkpoint and which fields it changed.
+/// Loads a checkpoint with the fields it changed.
 pub(super) fn with_made(
     connection: &Connection,
     thread: &ThreadId,
-    namespace: &Namespace,
+    namespace: &CheckpointNamespace,
     id: CheckpointId,
-) -> Answer<Option<WithMade>> {
-    let Some(loaded) = load(connection, thread, namespace, At::Id(id))? else { return Ok(None) };
+) -> SqliteResult<Option<CheckpointWithChanges>> {
+    let Some(loaded) = load(connection, thread, namespace, CheckpointSelector::Id(id))? else { return Ok(None) };
     let Some((_, names)) = line(connection, thread, namespace)? else { return Ok(None) };
-    let Some(own) = base(connection, thread, namespace, At::Id(id))? else { return Ok(None) };
+    let Some(own) = base(connection, thread, namespace, CheckpointSelector::Id(id))? else { return Ok(None) };
     let parent = match loaded.checkpoint.parent {
-        None => Some(Base::default()),
-        Some(parent) => base(connection, thread, namespace, At::Id(parent))?,
+        None => Some(ParentCheckpoint::default()),
+        Some(parent) => base(connection, thread, namespace, CheckpointSelector::Id(parent))?,
     };
-    let made = parent.map(|parent| log::made(&names, &own, &parent));
+    let made = parent.map(|parent| change_log::changed_fields(&names, &own, &parent));
     Ok(Some((loaded, made)))
 }
 
-/// The paths of all graphs that have checkpoints on a thread.
-pub(super) fn namespaces(connection: &Connection, thread: &ThreadId) -> Answer<Vec<Namespace>> {
+/// Reads the namespaces of a thread that have checkpoints.
+pub(super) fn namespaces(connection: &Connection, thread: &ThreadId) -> SqliteResult<Vec<CheckpointNamespace>> {
     let lines = "SELECT line.namespace, line.names, line.sum FROM thread JOIN line ON line.thread = thread.id \
                  WHERE thread.name = ?1 \
                  AND EXISTS (SELECT 1 FROM checkpoint WHERE key BETWEEN line.id << 32 AND (line.id << 32) + 4294967295) \
@@ -386,7 +417,7 @@ pub(super) fn namespaces(connection: &Connection, thread: &ThreadId) -> Answer<V
     let mut rows = statement.query([thread.as_str()])?;
     let mut namespaces = Vec::new();
     while let Some(row) = rows.next()? {
-        let namespace = Namespace::from(text(row, 0)?);
+        let namespace = CheckpointNamespace::from(text(row, 0)?);
         read_names((thread, &namespace), text(row, 1)?, row.get(2)?)?;
         namespaces.push(namespace);
     }

@@ -1,43 +1,43 @@
-//! The long-term store in an SQLite file: values beside checkpoints, in tables of their own.
+//! The long-term store in an SQLite file, in separate tables of the file of the checkpointer.
 //!
-//! Shares the file, the connection that writes and those that read with the checkpoints of the same file, and none of
-//! their tables. Text search goes through an FTS5 index, which knows marks of words and no words; vectors are all looked
-//! at. sqlite-vec is not used: it can only be loaded by code that the compiler does not check, which this project has none of.
+//! Shares the file, the writer and the readers of the checkpointer, and none of its tables. Text search uses an FTS5
+//! index, which contains index terms instead of words; a vector search compares all vectors. sqlite-vec is not used:
+//! loading it requires `unsafe` code, which this project does not allow.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
 use superstep_core::error::Result;
-use superstep_core::port::{Prepared, Store, prepare};
-use superstep_core::store::{Answer as Told, Operation, Options};
+use superstep_core::port::{PreparedOperation, Store, prepare};
+use superstep_core::store::{OpResult as Told, StoreOp, StoreOptions};
 
 mod read;
-mod tables;
+mod schema;
 mod write;
 
-use super::Sqlite;
-use super::trouble::{Answer, Trouble};
-use super::writer::Effect;
-use crate::items::{SWEPT_AT_ONCE, Setup, only_reads};
-use read::Reader;
+use super::SqliteCheckpointer;
+use super::error::{SqliteError, SqliteResult};
+use super::writer_thread::SyncMode;
+use crate::store_rows::{SWEEP_BATCH, StoreSetup, is_read_only};
+use read::ItemReader;
 
-/// Items, by namespace and key, as bytes.
-type Names = Vec<(Vec<u8>, Vec<u8>)>;
+/// Namespaces and keys of items, as bytes.
+type ItemNames = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A long-term store in an SQLite file. Clones are one and the same store.
+/// A long-term store in an SQLite file. Clones share one store.
 ///
 /// ```
-/// use superstep::store::{Search, Store};
-/// use superstep_adapters::sqlite::Sqlite;
+/// use superstep::store::{SearchOp, Store};
+/// use superstep_adapters::sqlite::SqliteCheckpointer;
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// # let folder = std::env::temp_dir().join(format!("superstep-memory-doc-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).unwrap();
 /// # let path = folder.join("agent.db");
-/// let file = Sqlite::open(&path)?; // for `graph.checkpointer(..)`
+/// let file = SqliteCheckpointer::open(&path)?; // for `graph.checkpointer(..)`
 /// let store = file.store().await?; // for `graph.store(..)`
 /// store.put(["users", "mia"], "food", "likes green curry").await?;
-/// assert_eq!(store.search(Search::new("users").query("curry")).await?.len(), 1);
+/// assert_eq!(store.search(SearchOp::new("users").query("curry")).await?.len(), 1);
 /// # drop((file, store));
 /// # std::fs::remove_dir_all(&folder).unwrap();
 /// # Ok::<(), superstep::Error>(())
@@ -45,28 +45,28 @@ type Names = Vec<(Vec<u8>, Vec<u8>)>;
 /// ```
 #[derive(Clone)]
 pub struct SqliteStore {
-    file: Sqlite,
-    setup: Arc<Setup>,
+    file: SqliteCheckpointer,
+    setup: Arc<StoreSetup>,
 }
 
-impl Sqlite {
-    /// The long-term store in the same file, made where it is missing.
+impl SqliteCheckpointer {
+    /// Opens the long-term store in the same file and creates its tables if they do not exist.
     ///
     /// # Errors
-    /// When the file cannot be written, or has a long-term store of a newer version.
+    /// Returns an error if the file cannot be written or contains a long-term store of a newer version.
     pub async fn store(&self) -> Result<SqliteStore> {
-        self.store_with(Options::default()).await
+        self.store_with(StoreOptions::default()).await
     }
 
-    /// As [`Sqlite::store`], with an embedder, a clock or a time to live.
+    /// Opens the store like [`SqliteCheckpointer::store`], with an embedder, a clock or a time to live.
     ///
     /// # Errors
-    /// As [`Sqlite::store`].
-    pub async fn store_with(&self, options: Options) -> Result<SqliteStore> {
+    /// Returns the errors of [`SqliteCheckpointer::store`].
+    pub async fn store_with(&self, options: StoreOptions) -> Result<SqliteStore> {
         let name = self.name();
-        let made = self.0.writer.perform(Effect::Durable, move |connection| tables::prepare(connection, &name));
+        let made = self.0.writer.perform(SyncMode::Sync, move |connection| schema::prepare(connection, &name));
         made.await?;
-        Ok(SqliteStore { file: self.clone(), setup: Arc::new(Setup::new(options)) })
+        Ok(SqliteStore { file: self.clone(), setup: Arc::new(StoreSetup::new(options)) })
     }
 
     fn name(&self) -> String {
@@ -75,12 +75,13 @@ impl Sqlite {
 }
 
 impl SqliteStore {
-    /// Opens a file, or makes it, for a long-term store; `":memory:"` lives as long as the store.
+    /// Opens a file for a long-term store and creates it if it does not exist; `":memory:"` exists as long as the
+    /// store.
     ///
     /// # Errors
-    /// As [`Sqlite::open`] and [`Sqlite::store`].
+    /// Returns the errors of [`SqliteCheckpointer::open`] and [`SqliteCheckpointer::store`].
     pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Sqlite::open(path)?.store().await
+        SqliteCheckpointer::open(path)?.store().await
     }
 }
 
@@ -91,61 +92,62 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl Store for SqliteStore {
-    async fn batch(&self, operations: Vec<Operation>) -> Result<Vec<Told>> {
+    async fn batch(&self, operations: Vec<StoreOp>) -> Result<Vec<Told>> {
         let prepared = prepare(&self.setup.options, operations).await?;
         let now = self.setup.now();
-        let is_read = only_reads(&prepared);
+        let is_read = is_read_only(&prepared);
         let mut batch = Batch { prepared, setup: self.setup.clone(), place: self.file.name(), now };
         let writer = &self.file.0.writer;
         if !is_read {
-            return writer.perform(Effect::Durable, move |connection| batch.write(connection)).await;
+            return writer.perform(SyncMode::Sync, move |connection| batch.write(connection)).await;
         }
-        let (told, names) = self.file.ask(move |connection| batch.read(connection)).await?;
+        let (told, names) = self.file.read(move |connection| batch.read(connection)).await?;
         if !names.is_empty() {
-            // How long something still lasts is worth no wait for the disk.
-            writer.perform(Effect::Fleeting, move |connection| write::refresh(connection, &names, now)).await?;
+            // A renewed time to live need not be synced to disk.
+            writer.perform(SyncMode::NoSync, move |connection| write::refresh(connection, &names, now)).await?;
         }
         Ok(told)
     }
 
-    async fn sweep(&self) -> Result<u64> {
+    async fn sweep_ttl(&self) -> Result<u64> {
         let now = self.setup.now();
-        self.file.0.writer.perform(Effect::Durable, move |connection| write::sweep(connection, now, i64::MAX)).await
+        self.file.0.writer.perform(SyncMode::Sync, move |connection| write::sweep(connection, now, i64::MAX)).await
     }
 }
 
-/// Several operations, as one.
+/// A batch of operations that is executed atomically.
 struct Batch {
-    prepared: Vec<Prepared>,
-    setup: Arc<Setup>,
+    prepared: Vec<PreparedOperation>,
+    setup: Arc<StoreSetup>,
     place: String,
     now: i64,
 }
 
 impl Batch {
-    /// Gives answers, and the items that are to last anew.
-    fn read(&mut self, connection: &Connection) -> Answer<(Vec<Told>, Names)> {
+    /// Returns the results, and the items whose time to live has to be renewed.
+    fn read(&mut self, connection: &Connection) -> SqliteResult<(Vec<Told>, ItemNames)> {
         let mut names = Vec::new();
         let told = self.prepared.iter().map(|prepared| self.perform(connection, prepared, &mut names));
-        let told = told.collect::<Answer<_>>()?;
+        let told = told.collect::<SqliteResult<_>>()?;
         Ok((told, names))
     }
 
-    /// All or nothing: other works share the transaction and must not notice when this one is refused halfway.
-    fn write(&mut self, connection: &Connection) -> Answer<Vec<Told>> {
+    /// Writes all or nothing, with a savepoint: other jobs share the transaction and must not be affected by a
+    /// rejected batch.
+    fn write(&mut self, connection: &Connection) -> SqliteResult<Vec<Told>> {
         connection.prepare_cached("SAVEPOINT batch")?.execute([])?;
         let told = self.write_all(connection);
-        if let Err(Trouble::Refused(_)) = &told {
+        if let Err(SqliteError::Refused(_)) = &told {
             connection.prepare_cached("ROLLBACK TO batch")?.execute([])?;
         }
-        if !matches!(&told, Err(Trouble::Database(_))) {
+        if !matches!(&told, Err(SqliteError::Database(_))) {
             connection.prepare_cached("RELEASE batch")?.execute([])?;
         }
         told
     }
 
-    fn write_all(&mut self, connection: &Connection) -> Answer<Vec<Told>> {
-        write::sweep(connection, self.now, SWEPT_AT_ONCE)?;
+    fn write_all(&mut self, connection: &Connection) -> SqliteResult<Vec<Told>> {
+        write::sweep(connection, self.now, SWEEP_BATCH)?;
         let mut told = Vec::with_capacity(self.prepared.len());
         for prepared in &self.prepared {
             let mut names = Vec::new();
@@ -155,21 +157,26 @@ impl Batch {
         Ok(told)
     }
 
-    fn perform(&self, connection: &Connection, prepared: &Prepared, names: &mut Names) -> Answer<Told> {
+    fn perform(
+        &self,
+        connection: &Connection,
+        prepared: &PreparedOperation,
+        names: &mut ItemNames,
+    ) -> SqliteResult<Told> {
         let (options, now) = (&self.setup.options, self.now);
-        let reader = Reader { connection, place: &self.place, model: self.setup.model(), now };
+        let reader = ItemReader { connection, place: &self.place, model: self.setup.model(), now };
         Ok(match &prepared.operation {
-            Operation::Put(put) => {
+            StoreOp::Put(put) => {
                 write::put(connection, &self.setup, (put, &prepared.vectors), now)?;
                 Told::Done
             }
-            Operation::Delete(delete) => Told::Deleted(write::delete(connection, delete, now)?),
-            Operation::Get(get) => Told::Item(reader.get(get, options.refreshes(get.refresh).then_some(names))?),
-            Operation::Search(search) => {
-                let names = options.refreshes(search.refresh).then_some(names);
+            StoreOp::Delete(delete) => Told::Deleted(write::delete(connection, delete, now)?),
+            StoreOp::Get(get) => Told::Item(reader.get(get, options.should_refresh(get.refresh_ttl).then_some(names))?),
+            StoreOp::Search(search) => {
+                let names = options.should_refresh(search.refresh_ttl).then_some(names);
                 Told::Hits(reader.search(search, &prepared.query, names)?)
             }
-            Operation::Namespaces(list) => Told::Namespaces(reader.namespaces(list)?),
+            StoreOp::Namespaces(list) => Told::Namespaces(reader.namespaces(list)?),
         })
     }
 }

@@ -1,23 +1,24 @@
-//! Events in the stores that keep them in a form of their own: what damage says, what is beside, what is left.
+//! The event journal in checkpointers with their own format for it: corruption, offloaded events, remaining data
+//! after deletion.
 
 use serde_json::Value;
-use superstep::core::checkpoint::Namespace;
-use superstep::core::datum::Datum;
+use superstep::core::checkpoint::CheckpointNamespace;
 use superstep::core::error::Result;
 use superstep::core::id::{RunId, ThreadId};
 use superstep::core::port::{Checkpointer, Commit, EventsQuery, Lease, StoredEvent};
+use superstep::core::value::AnyValue;
 
-#[cfg(feature = "key-value")]
-mod beside;
-#[cfg(feature = "postgres")]
-mod in_postgres;
-#[cfg(feature = "sqlite")]
-mod in_sqlite;
 #[cfg(feature = "sealed")]
-mod sealed;
+mod encrypted;
+#[cfg(feature = "key-value")]
+mod long_values;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 fn event(number: u64, body: Value) -> StoredEvent {
-    StoredEvent { number, run: RunId::from_bits(1), body: Datum::json(body) }
+    StoredEvent { number, run: RunId::from_bits(1), payload: AnyValue::json(body) }
 }
 
 async fn take(store: &impl Checkpointer, thread: &str) -> Lease {
@@ -25,7 +26,7 @@ async fn take(store: &impl Checkpointer, thread: &str) -> Lease {
 }
 
 async fn say(store: &impl Checkpointer, lease: &Lease, events: Vec<StoredEvent>) -> Result<()> {
-    store.commit(&Commit { events, ..Commit::empty(lease.clone(), Namespace::root()) }).await
+    store.commit(&Commit { events, ..Commit::empty(lease.clone(), CheckpointNamespace::root()) }).await
 }
 
 async fn heard(store: &impl Checkpointer, thread: &str) -> Result<Vec<StoredEvent>> {

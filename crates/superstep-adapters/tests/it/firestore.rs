@@ -1,83 +1,89 @@
 //! Values under keys in Firestore: on Google's emulator, which the tests start themselves, and behind a server that fails.
 //!
-//! Where the emulator is not installed these tests test nothing, and say so; `cargo xtask test` says it again at its end.
+//! Tests that need the emulator are in modules named `on_the_emulator`. Where it is not installed they fail; `cargo xtask test` leaves
+//! them out by that name then, and counts them as skipped.
 
 use std::fs::File;
 use std::os::unix::process::parent_id;
 use std::path::Path;
 
 use serde_json::Value;
-use superstep_adapters::firestore::{Firestore, Options};
-use superstep_cluster::firestore::{Emulator, folder, missing};
-use superstep_core::port::Put;
+use superstep_adapters::firestore::{FirestoreKeyValue, FirestoreOptions};
+use superstep_cluster::firestore_emulator::{FirestoreEmulator, folder, missing};
+use superstep_core::port::PutOptions;
 use superstep_core::testing::block_on;
 
 use crate::server::pass;
 
-mod account;
+mod chunked_values;
 mod faults;
-mod long;
-mod values;
+mod service_account;
 
 /// R-FWK-38: the suites for values and for checkpoints, against the real protocol.
-#[cfg(feature = "key-value")]
 mod on_the_emulator {
-    use superstep_adapters::firestore::Firestore;
-    use superstep_adapters::key_value::KeyValueStore;
+    use superstep_adapters::firestore::FirestoreKeyValue;
+    #[cfg(feature = "key-value")]
+    use superstep_adapters::key_value::KeyValueCheckpointer;
 
-    /// Where there is no emulator these tests cannot pass; `cargo xtask test` leaves them out then, and says so.
-    fn values() -> Firestore {
-        let address = super::emulator().expect("Google's Firestore emulator");
-        super::open(&super::options(&address, &super::collection()))
+    mod values;
+
+    /// A store without anything in it.
+    fn store_of_values() -> FirestoreKeyValue {
+        super::open(&super::options(&super::emulator(), &super::collection()))
     }
 
-    fn store() -> KeyValueStore<Firestore> {
-        KeyValueStore::options().open(values()).unwrap()
+    #[cfg(feature = "key-value")]
+    fn store() -> KeyValueCheckpointer<FirestoreKeyValue> {
+        KeyValueCheckpointer::options().open(store_of_values()).unwrap()
     }
 
+    #[cfg(feature = "key-value")]
     mod keys {
-        superstep_core::key_value_conformance!(crate::firestore::on_the_emulator::values);
+        superstep_core::key_value_conformance!(crate::firestore::on_the_emulator::store_of_values);
     }
 
+    #[cfg(feature = "key-value")]
     mod checkpoints {
         superstep_core::checkpointer_conformance!(crate::firestore::on_the_emulator::store);
     }
 }
 
 const PROJECT: &str = "superstep-test";
-const ONLY_NEW: Put = Put { only_new: true, lasts: None };
+const ONLY_NEW: PutOptions = PutOptions { if_absent: true, ttl: None };
 
-/// The address of the emulator that all tests share; whoever comes first starts it. `None` where there is none.
-fn emulator() -> Option<String> {
+/// The address of the emulator that all tests share; whoever comes first starts it.
+///
+/// # Panics
+/// Where the emulator cannot be started, with what to install.
+fn emulator() -> String {
     if let Some(problem) = missing() {
-        eprintln!("\n*** FIRESTORE WAS NOT TESTED: {problem}\n");
-        return None;
+        panic!("this test needs Google's Firestore emulator: {problem}");
     }
     let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("firestore.lock")).unwrap();
     lock.lock().unwrap();
     let folder = folder(parent_id(), "shared");
     let place = folder.join("port");
     if let Ok(port) = std::fs::read_to_string(&place) {
-        return Some(Emulator::at(folder, port.trim().parse().unwrap()).address());
+        return FirestoreEmulator::at(folder, port.trim().parse().unwrap()).address();
     }
-    let emulator = Emulator::start(folder, parent_id()).unwrap();
+    let emulator = FirestoreEmulator::start(folder, parent_id()).unwrap();
     std::fs::write(place, emulator.port().to_string()).unwrap();
-    Some(emulator.address())
+    emulator.address()
 }
 
 /// A collection that no other test has.
 fn collection() -> String {
-    format!("test-{}", superstep_cluster::own_name())
+    format!("test-{}", superstep_cluster::unique_name())
 }
 
 /// A store without anything in it, at an address.
-fn open(options: &Options) -> Firestore {
+fn open(options: &FirestoreOptions) -> FirestoreKeyValue {
     block_on(options.connect()).unwrap()
 }
 
 /// Options for a collection of its own on the emulator.
-fn options(address: &str, collection: &str) -> Options {
-    Firestore::options(PROJECT).collection(collection).emulator(address)
+fn options(address: &str, collection: &str) -> FirestoreOptions {
+    FirestoreKeyValue::options(PROJECT).collection(collection).emulator(address)
 }
 
 /// How many documents a collection has on the emulator.

@@ -1,62 +1,62 @@
-//! Threads that the real LangGraph wrote, brought over: they say what Python says of them, and go on here.
+//! Import of threads written by LangGraph: they match what Python reports and can be continued.
 //!
-//! Reads `fixtures/langgraph`, or what `cargo xtask langgraph` has just let Python write.
+//! Reads `testing/fixtures/langgraph`, or the files that `cargo xtask langgraph` has just created with Python.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use superstep::core::checkpoint::{Entry, Namespace, Source};
+use superstep::core::checkpoint::{CheckpointNamespace, CheckpointSource, TaskEntry};
 use superstep::core::json_reducer;
-use superstep::core::port::{HistoryQuery, Loaded, SharedCheckpointer, ThreadStatus};
+use superstep::core::port::{CheckpointTuple, HistoryQuery, SharedCheckpointer, ThreadStatus};
 use superstep::core::time::Time;
-use superstep::transfer::{self, Name};
-use superstep::{Code, Memory};
-use superstep_adapters::langgraph::LangGraph;
-use superstep_adapters::sqlite::Sqlite;
+use superstep::transfer::{self, ImportName};
+use superstep::{ErrorCode, MemoryCheckpointer};
+use superstep_adapters::langgraph::LangGraphImporter;
+use superstep_adapters::sqlite::SqliteCheckpointer;
 
-mod going_on;
-mod hostile;
+mod malicious_input;
+mod resume;
 
-/// The threads that are compared.
+/// Compared threads.
 const THREADS: [&str; 12] =
     ["answered", "asked", "deep", "done", "failed", "fan", "goto", "half", "inner", "jobs", "kept", "paused"];
 
 fn folder() -> PathBuf {
-    let fixtures = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/langgraph");
+    let fixtures = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testing/fixtures/langgraph");
     std::env::var_os("SUPERSTEP_LANGGRAPH").map_or_else(fixtures, PathBuf::from)
 }
 
-fn sqlite() -> LangGraph {
-    LangGraph::sqlite(folder().join("threads.sqlite")).unwrap()
+fn sqlite() -> LangGraphImporter {
+    LangGraphImporter::sqlite(folder().join("threads.sqlite")).unwrap()
 }
 
-async fn postgres() -> LangGraph {
+async fn postgres() -> LangGraphImporter {
     let live = std::env::var("SUPERSTEP_LANGGRAPH_POSTGRES");
     let url = live.unwrap_or_else(|_| crate::postgres::database(&folder().join("threads.sql")));
-    LangGraph::postgres(&url).await.unwrap()
+    LangGraphImporter::postgres(&url).await.unwrap()
 }
 
-/// Both savers, each with what Python says of its threads.
-async fn both() -> [(LangGraph, Value); 2] {
+/// Returns both LangGraph checkpointers with the expected values printed by Python.
+async fn both() -> [(LangGraphImporter, Value); 2] {
     let said =
         |name: &str| serde_json::from_str::<Value>(&std::fs::read_to_string(folder().join(name)).unwrap()).unwrap();
     [(sqlite(), said("expected.json")), (postgres().await, said("expected-postgres.json"))]
 }
 
-/// The values of a stored checkpoint.
-fn values(loaded: &Loaded) -> BTreeMap<String, Value> {
+/// Returns the values of a stored checkpoint.
+fn values(loaded: &CheckpointTuple) -> BTreeMap<String, Value> {
     let whole = loaded.fields.iter().map(|(field, log)| {
         let mut value = Value::Null;
         for (change, part) in log {
-            json_reducer::restore(&mut value, change, &part.to_json().unwrap()).unwrap();
+            json_reducer::apply_delta(&mut value, change, &part.to_json().unwrap()).unwrap();
         }
         (field.to_string(), value)
     });
     whole.collect()
 }
 
-/// Whether a value is what Python printed; of a message Python printed what matters.
+/// Compares a value with what Python printed; messages are compared by their relevant fields.
 fn agrees(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
         (Value::Object(one), found) if one.contains_key("__message__") => {
@@ -80,12 +80,12 @@ fn agrees(expected: &Value, found: &Value) -> bool {
     }
 }
 
-/// A channel that nobody has written is printed with the default of its type, and is not stored.
+/// Returns true if a value is the default of its type: Python prints a channel that was never written that way.
 fn is_default(value: &Value) -> bool {
     [json!(0), json!([]), json!({}), json!("")].contains(value)
 }
 
-fn assert_values(expected: &Value, loaded: &Loaded) {
+fn assert_values(expected: &Value, loaded: &CheckpointTuple) {
     let found = values(loaded);
     for (field, value) in expected.as_object().unwrap() {
         match found.get(field) {
@@ -97,7 +97,7 @@ fn assert_values(expected: &Value, loaded: &Loaded) {
     assert_eq!(strange, None, "{expected:#}");
 }
 
-fn assert_same(expected: &Value, loaded: &Loaded) {
+fn assert_same(expected: &Value, loaded: &CheckpointTuple) {
     let checkpoint = &loaded.checkpoint;
     assert_eq!(expected["id"], json!(checkpoint.id));
     assert_eq!(expected["parent"], json!(checkpoint.parent));
@@ -106,9 +106,9 @@ fn assert_same(expected: &Value, loaded: &Loaded) {
     let time = Time::parse(expected["time"].as_str().unwrap()).unwrap().as_unix_micros();
     assert_eq!(time, checkpoint.time);
     assert_eq!(expected["user"], checkpoint.metadata.get("user").cloned().unwrap_or_default());
-    // An input is taken in here, and there with the next checkpoint.
-    if checkpoint.source != Source::Input {
-        let mut due: Vec<&str> = checkpoint.due.iter().map(|due| &*due.node).collect();
+    // An input is applied in its own checkpoint here and in the next checkpoint in LangGraph.
+    if checkpoint.source != CheckpointSource::Input {
+        let mut due: Vec<&str> = checkpoint.next_tasks.iter().map(|due| &*due.node).collect();
         let mut next: Vec<&str> = expected["next"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         due.sort_unstable();
         next.sort_unstable();
@@ -118,7 +118,7 @@ fn assert_same(expected: &Value, loaded: &Loaded) {
     }
 }
 
-/// What is asked, as Python says.
+/// Returns the interrupts that Python printed.
 fn questions(expected: &Value) -> Vec<(String, Value)> {
     let tasks = expected["tasks"].as_array().unwrap().iter();
     let asked = tasks.flat_map(|task| {
@@ -128,31 +128,35 @@ fn questions(expected: &Value) -> Vec<(String, Value)> {
     asked.collect()
 }
 
-fn asked(loaded: &Loaded) -> Vec<(String, Value)> {
+fn asked(loaded: &CheckpointTuple) -> Vec<(String, Value)> {
     let asked = loaded.pending.iter().filter_map(|pending| match &pending.entry {
-        Entry::Question(question) => Some((pending.node.to_string(), question.value.clone())),
+        TaskEntry::Interrupt(question) => Some((pending.node.to_string(), question.value.clone())),
         _ => None,
     });
     asked.collect()
 }
 
-async fn history(store: &SharedCheckpointer, thread: &str, namespace: &Namespace) -> Vec<Loaded> {
+async fn history(store: &SharedCheckpointer, thread: &str, namespace: &CheckpointNamespace) -> Vec<CheckpointTuple> {
     store.history(&thread.into(), namespace, &HistoryQuery::default()).await.unwrap()
 }
 
-/// R-NFR-16: every checkpoint of every thread is what Python prints: ids, parents, steps, sources, times, metadata, who is
-/// due, what is asked, and all values.
+/// R-NFR-16b: every checkpoint of every thread matches what Python prints: ids, parents, steps, sources, times,
+/// metadata, next nodes, interrupts and all values.
 #[tokio::test]
 async fn threads_are_what_python_says_they_are() {
     for (python, said) in both().await {
         let threads = python.threads().await.unwrap();
         assert!(THREADS.iter().all(|thread| threads.iter().any(|found| found == thread)), "{threads:?}");
-        for store in [Memory::new().into(), SharedCheckpointer::from(Sqlite::open(":memory:").unwrap())] {
+        for store in
+            [MemoryCheckpointer::new().into(), SharedCheckpointer::from(SqliteCheckpointer::open(":memory:").unwrap())]
+        {
             for thread in THREADS {
                 let brought = python.import(thread, store.clone()).await.unwrap();
-                assert_eq!((&brought.left_out, &brought.notes), (&vec![], &vec![]), "{thread}");
-                let (expected, found) =
-                    (said[thread]["history"].as_array().unwrap(), history(&store, thread, &Namespace::root()).await);
+                assert_eq!((&brought.skipped_channels, &brought.warnings), (&vec![], &vec![]), "{thread}");
+                let (expected, found) = (
+                    said[thread]["history"].as_array().unwrap(),
+                    history(&store, thread, &CheckpointNamespace::root()).await,
+                );
                 assert_eq!(expected.len(), found.len(), "{thread}");
                 expected.iter().zip(&found).for_each(|(expected, found)| assert_same(expected, found));
             }
@@ -160,30 +164,30 @@ async fn threads_are_what_python_says_they_are() {
     }
 }
 
-/// R-NFR-16: an input is saved as what it leads to, as our own profile of LangGraph saves it.
+/// R-NFR-16b: an input checkpoint contains the applied input and its next tasks, as superstep itself saves it.
 #[tokio::test]
 async fn an_input_is_saved_as_what_it_leads_to() {
     for (python, _) in both().await {
-        let store: SharedCheckpointer = Memory::new().into();
+        let store: SharedCheckpointer = MemoryCheckpointer::new().into();
         python.import("done", store.clone()).await.unwrap();
-        let history = history(&store, "done", &Namespace::root()).await;
-        let inputs = history.iter().filter(|loaded| loaded.checkpoint.source == Source::Input);
+        let history = history(&store, "done", &CheckpointNamespace::root()).await;
+        let inputs = history.iter().filter(|loaded| loaded.checkpoint.source == CheckpointSource::Input);
         for input in inputs.clone() {
             let next = history.iter().find(|next| next.checkpoint.parent == Some(input.checkpoint.id)).unwrap();
             assert_eq!(values(input), values(next));
-            assert_eq!(input.checkpoint.due, next.checkpoint.due);
-            assert!(!input.checkpoint.due.is_empty());
+            assert_eq!(input.checkpoint.next_tasks, next.checkpoint.next_tasks);
+            assert!(!input.checkpoint.next_tasks.is_empty());
         }
         assert_eq!(inputs.count(), 2);
     }
 }
 
-/// R-NFR-16: graphs inside come along, at the paths where they will be looked for.
+/// R-NFR-16b: subgraphs are imported with the namespaces where they will be looked up.
 #[tokio::test]
 async fn graphs_inside_come_along() {
     for (python, said) in both().await {
         for (thread, graphs) in [("inner", 2), ("deep", 3), ("fan", 3), ("kept", 2)] {
-            let store: SharedCheckpointer = Memory::new().into();
+            let store: SharedCheckpointer = MemoryCheckpointer::new().into();
             let brought = python.import(thread, store.clone()).await.unwrap();
             assert_eq!(brought.graphs, graphs, "{thread}");
             let mut newest = BTreeMap::new();
@@ -196,11 +200,11 @@ async fn graphs_inside_come_along() {
             for expected in inside {
                 let found = &newest[&expected["id"].to_string()];
                 assert_same(expected, found);
-                assert!(found.checkpoint.outer_task.is_some());
+                assert!(found.checkpoint.parent_task.is_some());
             }
-            let around = &history(&store, thread, &Namespace::root()).await[0];
+            let around = &history(&store, thread, &CheckpointNamespace::root()).await[0];
             for pending in &around.pending {
-                let Entry::Question(question) = &pending.entry else { panic!("{pending:?}") };
+                let TaskEntry::Interrupt(question) = &pending.entry else { panic!("{pending:?}") };
                 let path = if thread == "kept" { "child".to_owned() } else { format!("child:{}", pending.task) };
                 assert!(question.namespace.as_str().starts_with(&path), "{question:?}");
                 let inside = &history(&store, thread, &question.namespace).await[0];
@@ -210,61 +214,61 @@ async fn graphs_inside_come_along() {
     }
 }
 
-/// R-NFR-16: a thread of a function has no graph to go on with: it says so.
+/// R-NFR-16b: a thread of an `@entrypoint` function cannot be continued, and a warning reports that.
 #[tokio::test]
 async fn a_thread_of_a_function_is_history_only() {
     for (python, _) in both().await {
-        let brought = python.import("function", Memory::new()).await.unwrap();
-        assert_eq!((brought.due.len(), brought.questions), (0, 0));
-        assert!(brought.notes[0].ends_with("it is of an `@entrypoint`, which is no graph: it is history only"));
+        let brought = python.import("function", MemoryCheckpointer::new()).await.unwrap();
+        assert_eq!((brought.next_nodes.len(), brought.interrupts), (0, 0));
+        assert!(brought.warnings[0].ends_with("it is of an `@entrypoint`, which is no graph: it is history only"));
     }
 }
 
-/// R-NFR-16: a list that grows is stored once, however many checkpoints it has.
+/// R-NFR-16b: a growing list is stored once, independent of the number of checkpoints.
 #[tokio::test]
 async fn a_list_that_grows_is_stored_once() {
-    let (copy, _) = sqlite().read_as("done", "done").await.unwrap();
+    let (copy, _) = sqlite().read_thread("done", "done").await.unwrap();
     let parts: usize = copy
         .checkpoints
         .iter()
         .flat_map(|copied| &copied.changes)
         .filter(|change| &*change.field == "messages")
-        .map(|change| change.part.to_json().unwrap().as_array().unwrap().len())
+        .map(|change| change.delta.to_json().unwrap().as_array().unwrap().len())
         .sum();
     let checkpoints = copy.checkpoints.len();
     assert!(parts <= 20 && checkpoints == 9, "{parts} messages in {checkpoints} checkpoints");
 }
 
-/// R-NFR-16, R-FWK-49: what was brought over moves on like any thread.
+/// R-NFR-16b, R-FWK-49: an imported thread can be exported and imported like any other.
 #[tokio::test]
 async fn what_was_brought_over_can_be_moved_on() {
     for (python, _) in both().await {
         for thread in THREADS {
             let (here, there): (SharedCheckpointer, SharedCheckpointer) =
-                (Sqlite::open(":memory:").unwrap().into(), Memory::new().into());
+                (SqliteCheckpointer::open(":memory:").unwrap().into(), MemoryCheckpointer::new().into());
             python.import(thread, here.clone()).await.unwrap();
             let (mut file, mut again) = (Vec::new(), Vec::new());
             transfer::export(here, thread, &mut file).await.unwrap();
-            transfer::import(there.clone(), &file[..], Name::Same).await.unwrap();
+            transfer::import(there.clone(), &file[..], ImportName::Same).await.unwrap();
             transfer::export(there, thread, &mut again).await.unwrap();
             assert_eq!(String::from_utf8(again).unwrap(), String::from_utf8(file).unwrap(), "{thread}");
         }
     }
 }
 
-/// R-NFR-16: a thread comes once, under a name that stores take, and its file is only read.
+/// R-NFR-16b: a thread is imported once, under a valid id, and the source file is only read.
 #[tokio::test]
 async fn a_thread_comes_once_and_its_file_is_only_read() {
-    let (store, path) = (Memory::new(), folder().join("threads.sqlite"));
+    let (store, path) = (MemoryCheckpointer::new(), folder().join("threads.sqlite"));
     let before = std::fs::read(&path).unwrap();
     let python = sqlite();
     python.import_as("asked", store.clone(), "mail-1").await.unwrap();
     let error = python.import_as("asked", store.clone(), "mail-1").await.unwrap_err();
     assert_eq!(error.message(), "thread `mail-1` exists already");
     let error = python.import_as("asked", store.clone(), "a b").await.unwrap_err();
-    assert_eq!((error.code(), error.message()), (Code::InputInvalid, "`a b` is not the id of a thread"));
+    assert_eq!((error.code(), error.message()), (ErrorCode::InputInvalid, "`a b` is not the id of a thread"));
     let error = python.import("nobody", store.clone()).await.unwrap_err();
-    assert_eq!(error.code(), Code::NotFound);
+    assert_eq!(error.code(), ErrorCode::NotFound);
     let store: SharedCheckpointer = store.into();
     assert_eq!(store.threads(&Default::default()).await.unwrap().len(), 1);
     assert_eq!(store.status(&"mail-1".into()).await.unwrap(), Some(ThreadStatus::Interrupted));

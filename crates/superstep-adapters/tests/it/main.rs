@@ -1,7 +1,9 @@
-//! The doors, each through its public side.
+//! Integration tests of the adapters through their public API.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+#[cfg(feature = "sealed")]
+mod encrypted;
 #[cfg(any(feature = "key-value", feature = "postgres", feature = "sealed", feature = "sqlite"))]
 mod events;
 #[cfg(feature = "firestore")]
@@ -14,21 +16,19 @@ mod langgraph;
 mod mcp;
 #[cfg(feature = "models")]
 mod models;
+#[cfg(all(feature = "sealed", feature = "spilled"))]
+mod offloaded;
 #[cfg(feature = "otlp")]
 mod otlp;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod recorded;
 #[cfg(feature = "s3")]
 mod s3;
-#[cfg(feature = "sealed")]
-mod sealed;
 #[cfg(any(feature = "firestore", feature = "s3"))]
 mod server;
-#[cfg(all(feature = "sealed", feature = "spilled"))]
-mod spilled;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod stored_fixtures;
 #[cfg(all(feature = "sealed", feature = "sqlite"))]
 mod transfer;

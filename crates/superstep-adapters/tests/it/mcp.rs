@@ -1,29 +1,29 @@
-//! MCP, both ends: tools of ours through a server of ours in this program, and what both are built of.
+//! MCP client and server in one process, and the shared helpers of the MCP tests.
 //!
-//! Over HTTP in `web`, programs that behave badly in `programs`, servers that others wrote in `others`.
+//! `web` tests HTTP, `programs` tests misbehaving child processes, `others` tests third-party servers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use superstep_adapters::mcp::{Client, Server};
-use superstep_core::port::{BoxFuture, Invocation, Progress, SharedTool, Tool, Watcher};
+use superstep_adapters::mcp::{McpClient, McpServer};
+use superstep_core::port::{BoxFuture, ProgressListener, SharedTool, Tool, ToolInvocation, ToolProgress};
 use superstep_core::tool::{ToolError, ToolOutput, ToolSpec};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-mod others;
-mod programs;
-mod together;
-mod web;
+mod http;
+mod in_process;
+mod stdio;
+mod third_party_servers;
 
-/// A tool that does what its arguments say.
-pub(crate) struct Puppet {
+/// A tool that does what its arguments request.
+pub(crate) struct ScriptedTool {
     name: &'static str,
-    /// Hears when a call begins that will never end, and when such a call is let go.
+    /// Reports the start of a call that never ends, and its cancellation.
     life: UnboundedSender<&'static str>,
 }
 
-impl Tool for Puppet {
+impl Tool for ScriptedTool {
     fn spec(&self) -> ToolSpec {
         let properties = json!({"do": {"type": "string"}, "with": {}});
         let schema =
@@ -31,7 +31,7 @@ impl Tool for Puppet {
         ToolSpec::new(self.name, "Does as it is told.").with_input(schema).idempotent().destructive()
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let with = call.args.get("with").cloned().unwrap_or_default();
         match call.args["do"].as_str().unwrap() {
             "say" => Ok(with.into()),
@@ -69,57 +69,57 @@ impl Drop for Life {
     }
 }
 
-/// A tool of that name, and the life of its calls.
+/// Returns a tool with this name and the lifecycle events of its calls.
 pub(crate) fn puppet(name: &'static str) -> (SharedTool, UnboundedReceiver<&'static str>) {
     let (life, heard) = unbounded_channel();
-    (Puppet { name, life }.into(), heard)
+    (ScriptedTool { name, life }.into(), heard)
 }
 
-/// A server with one puppet.
-pub(crate) fn server() -> Server {
-    Server::new("theatre", "1.0").tools([puppet("puppet").0])
+/// Returns a server with one scripted tool.
+pub(crate) fn server() -> McpServer {
+    McpServer::new("theatre", "1.0").tools([puppet("puppet").0])
 }
 
-/// A call of a puppet, or of anything else.
-pub(crate) fn call(args: Value) -> Invocation {
+/// Returns a tool call with these arguments.
+pub(crate) fn call(args: Value) -> ToolInvocation {
     let Value::Object(args) = args else { panic!("arguments are an object") };
-    Invocation::new("call-1", args)
+    ToolInvocation::new("call-1", args)
 }
 
-/// What the first tool says to these arguments.
-pub(crate) async fn tell(client: &Client, args: Value) -> Result<ToolOutput, ToolError> {
+/// Calls the first tool of a server with these arguments.
+pub(crate) async fn tell(client: &McpClient, args: Value) -> Result<ToolOutput, ToolError> {
     client.tools().await.unwrap()[0].call(call(args)).await
 }
 
-/// The tool of that name.
-pub(crate) async fn tool(client: &Client, name: &str) -> SharedTool {
+/// Returns the tool with this name.
+pub(crate) async fn tool(client: &McpClient, name: &str) -> SharedTool {
     let tools = client.tools().await.unwrap();
     let names: Vec<String> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
     tools.into_iter().find(|tool| tool.spec().name == name).unwrap_or_else(|| panic!("no `{name}` in {names:?}"))
 }
 
-/// The names of the tools of now.
-pub(crate) async fn names(client: &Client) -> Vec<String> {
+/// Returns the names of the current tools.
+pub(crate) async fn names(client: &McpClient) -> Vec<String> {
     client.tools().await.unwrap().iter().map(|tool| tool.spec().name.clone()).collect()
 }
 
-/// What a model sees of an output.
+/// Returns the text of an output that a model sees.
 pub(crate) fn text(output: &ToolOutput) -> String {
     output.content.as_ref().unwrap().text().into_owned()
 }
 
-/// Arguments of one name.
+/// Returns arguments with a single entry.
 pub(crate) fn argument(name: &str, value: &str) -> Map<String, Value> {
     Map::from_iter([(name.to_owned(), json!(value))])
 }
 
-/// Everything that was said about how far it is.
+/// Recorded progress values.
 #[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<Value>>>);
+pub(crate) struct RecordedProgress(Arc<Mutex<Vec<Value>>>);
 
-impl Heard {
-    pub(crate) fn progress(&self) -> Progress {
-        Progress::to(Arc::new(self.clone()))
+impl RecordedProgress {
+    pub(crate) fn progress(&self) -> ToolProgress {
+        ToolProgress::to(Arc::new(self.clone()))
     }
 
     pub(crate) fn all(&self) -> Vec<Value> {
@@ -127,14 +127,14 @@ impl Heard {
     }
 }
 
-impl Watcher for Heard {
-    fn progress(&self, value: Value) -> BoxFuture<'_, ()> {
+impl ProgressListener for RecordedProgress {
+    fn on_progress(&self, value: Value) -> BoxFuture<'_, ()> {
         self.0.lock().unwrap().push(value);
         Box::pin(async {})
     }
 }
 
-/// What comes within half a minute; a test that waits longer has failed.
+/// Waits for a future for at most half a minute.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), what).await.expect("it comes")
 }

@@ -1,57 +1,57 @@
-//! The door to models, with servers on this machine that speak as the providers do.
+//! Model providers, with local servers that imitate their APIs.
 
 mod anthropic;
 mod faults;
 mod google;
 mod openai;
-mod relatives;
+mod openai_compatible;
 mod server;
 mod settings;
 
 use serde_json::{Value, json};
-use superstep_adapters::models::Provider;
+use superstep_adapters::models::ProviderModel;
 use superstep_core::error::Result;
 use superstep_core::message::{Message, ToolCall};
-use superstep_core::model::{Answer, Piece, Request};
-use superstep_core::port::{BoxFuture, Listener, Model, Pieces};
+use superstep_core::model::{ChatRequest, ChatResponse, MessageChunk};
+use superstep_core::port::{BoxFuture, ChunkListener, ChunkSender, Model};
 use superstep_core::tool::ToolSpec;
 
-/// A key that must never be seen outside of a request's head.
+/// An API key that must not appear outside of request headers.
 const KEY: &str = "sk-very-secret-0123456789";
 
-/// One that remembers what it heard.
+/// A listener that records all chunks.
 #[derive(Default)]
-struct Ear(Vec<Piece>);
+struct RecordingListener(Vec<MessageChunk>);
 
-impl Listener for Ear {
-    fn hear(&mut self, piece: Piece) -> Option<BoxFuture<'_, ()>> {
+impl ChunkListener for RecordingListener {
+    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
         self.0.push(piece);
         None
     }
 }
 
-/// Asks while somebody listens.
-async fn listen(model: &Provider, request: &Request) -> (Result<Answer>, Vec<Piece>) {
-    let mut ear = Ear::default();
-    let answer = model.answer(request, &mut Pieces::to(&mut ear)).await;
+/// Calls a model with a listener.
+async fn listen(model: &ProviderModel, request: &ChatRequest) -> (Result<ChatResponse>, Vec<MessageChunk>) {
+    let mut ear = RecordingListener::default();
+    let answer = model.generate(request, &mut ChunkSender::new(&mut ear)).await;
     (answer, ear.0)
 }
 
-/// Asks while nobody listens.
-async fn ask(model: &Provider, request: &Request) -> Result<Answer> {
-    model.answer(request, &mut Pieces::unheard()).await
+/// Calls a model without a listener.
+async fn ask(model: &ProviderModel, request: &ChatRequest) -> Result<ChatResponse> {
+    model.generate(request, &mut ChunkSender::discard()).await
 }
 
-/// Asks while somebody listens; what was heard, joined, must be the answer.
-async fn heard(model: &Provider, request: &Request) -> (Answer, Vec<Piece>) {
+/// Calls a model with a listener and checks that the concatenated chunks are the response.
+async fn heard(model: &ProviderModel, request: &ChatRequest) -> (ChatResponse, Vec<MessageChunk>) {
     let (answer, pieces) = listen(model, request).await;
     let answer = answer.unwrap();
     let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::<(String, String, String)>::new());
     for piece in &pieces {
         match piece {
-            Piece::Text(more) => text.push_str(more),
-            Piece::Reasoning(more) => reasoning.push_str(more),
-            Piece::ToolCall(piece) => {
+            MessageChunk::Text(more) => text.push_str(more),
+            MessageChunk::Reasoning(more) => reasoning.push_str(more),
+            MessageChunk::ToolCall(piece) => {
                 if piece.index == calls.len() {
                     calls.push((piece.id.clone().unwrap(), piece.name.clone().unwrap(), String::new()));
                 }
@@ -71,13 +71,13 @@ async fn heard(model: &Provider, request: &Request) -> (Answer, Vec<Piece>) {
     (answer, pieces)
 }
 
-/// The tool that every provider is told of.
+/// The tool that is sent to every provider.
 fn weather() -> ToolSpec {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     ToolSpec::new("weather", "How the weather is.").with_input(schema)
 }
 
-/// A conversation with everything in it: two calls, one that failed, and one that nobody answered.
+/// A conversation with two tool calls, one of them failed, and a third without a result.
 fn conversation() -> Vec<Message> {
     let call = |id: &str, city: &str| ToolCall::new(id, "weather", json!({"city": city}));
     vec![
@@ -90,8 +90,8 @@ fn conversation() -> Vec<Message> {
     ]
 }
 
-/// The ids, names and arguments of the calls of an answer.
-fn calls(answer: &Answer) -> Vec<(&str, &str, Value)> {
+/// Returns ids, names and arguments of the tool calls of a response.
+fn calls(answer: &ChatResponse) -> Vec<(&str, &str, Value)> {
     let calls = answer.message.tool_calls.iter();
     calls.map(|call| (call.id.as_str(), call.name.as_str(), call.args.clone())).collect()
 }

@@ -1,29 +1,29 @@
-//! Spans over OTLP, to a collector that decodes them with the definitions of the protocol's own project.
+//! Export of spans over OTLP to a collector that decodes them with the official protobuf definitions.
 
-mod sent;
-mod trouble;
+mod errors;
+mod spans;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use superstep::core::message::Usage;
-use superstep::model::{Reply, Scripted, SharedModel};
+use superstep::core::message::TokenUsage;
+use superstep::models::{ScriptedModel, ScriptedReply, SharedModel};
 use superstep::prelude::*;
-use superstep::tool::wants_tools;
-use superstep_adapters::otlp::Exporter;
-use superstep_cluster::Collector;
+use superstep::tools::has_pending_tool_calls;
+use superstep_adapters::otlp::OtlpExporter;
+use superstep_cluster::OtlpCollector;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::Registry;
 
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Chat {
     #[reduce(messages)]
     pub(crate) messages: Messages,
 }
 
-/// What a person says: in no byte that is sent.
+/// Text of a user, which must not occur in any sent byte.
 pub(crate) const SECRET: &str = "my-number-is-555";
 
 /// Looks a number up.
@@ -32,34 +32,36 @@ async fn look_up(number: String) -> Result<String, ToolError> {
     Err(ToolError::new(format!("{number} is nobody's")))
 }
 
-async fn think(chat: View<Chat>, model: Ctx<SharedModel>, cx: Cx) -> Result<ChatUpdate, NodeError> {
+async fn think(chat: View<Chat>, model: RunContext<SharedModel>, cx: TaskContext) -> Result<ChatUpdate, NodeError> {
     Ok(Chat::update().messages(cx.model(&model).messages(&chat.messages).await?.message))
 }
 
-/// A model and a tool that fails, in a circle.
-pub(crate) fn agent() -> Graph<Chat, SharedModel> {
-    let mut graph = Graph::<Chat, SharedModel>::new("agent");
-    let (think, tools) = (graph.node("think", think), graph.node("tools", ToolNode::new([look_up()])));
-    graph.edge(START, think).edge(tools, think).checkpointer(Memory::new());
-    graph.route(
+/// Builds an agent loop of a model and a tool that fails.
+pub(crate) fn agent() -> StateGraph<Chat, SharedModel> {
+    let mut graph = StateGraph::<Chat, SharedModel>::new("agent");
+    let (think, tools) = (graph.add_node("think", think), graph.add_node("tools", ToolNode::new([look_up()])));
+    graph.add_edge(START, think).add_edge(tools, think).checkpointer(MemoryCheckpointer::new());
+    graph.add_conditional_edges(
         think,
-        move |chat: &Chat| if wants_tools(&chat.messages) { Go::to(tools) } else { Go::end() },
+        move |chat: &Chat| if has_pending_tool_calls(&chat.messages) { Goto::node(tools) } else { Goto::end() },
         [tools.into(), END],
     );
     graph
 }
 
 pub(crate) fn script() -> SharedModel {
-    let call = Reply::call("look_up", json!({ "number": SECRET })).with_usage(Usage::new(100, 10));
-    Scripted::new([call, Reply::text(SECRET).with_usage(Usage::new(200, 20))]).named("fast").into()
+    let call = ScriptedReply::tool_call("look_up", json!({ "number": SECRET })).with_usage(TokenUsage::new(100, 10));
+    ScriptedModel::new([call, ScriptedReply::text(SECRET).with_usage(TokenUsage::new(200, 20))])
+        .with_name("fast")
+        .into()
 }
 
-pub(crate) fn collector() -> Collector {
-    Collector::start(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()).unwrap()
+pub(crate) fn collector() -> OtlpCollector {
+    OtlpCollector::start(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()).unwrap()
 }
 
-/// Does something while its spans are sent, and waits until they are.
-pub(crate) async fn sending<T>(exporter: Exporter, work: impl Future<Output = T>) -> T {
+/// Runs a future while its spans are exported, and waits for the export.
+pub(crate) async fn sending<T>(exporter: OtlpExporter, work: impl Future<Output = T>) -> T {
     let (layer, guard) = exporter.layer().unwrap();
     let listening = tracing::subscriber::set_default(Registry::default().with(layer));
     let done = work.await;
@@ -68,7 +70,7 @@ pub(crate) async fn sending<T>(exporter: Exporter, work: impl Future<Output = T>
     done
 }
 
-/// One span as the collector got it.
+/// A span as received by the collector.
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     pub(crate) name: String,
@@ -82,8 +84,8 @@ pub(crate) struct Span {
     begun: u64,
 }
 
-/// What a collector got: requests, and their spans in the order they began.
-pub(crate) fn received(collector: &Collector) -> (Vec<Value>, Vec<Span>) {
+/// Returns the requests that a collector received, and their spans by start time.
+pub(crate) fn received(collector: &OtlpCollector) -> (Vec<Value>, Vec<Span>) {
     let requests: Vec<Value> = serde_json::from_str(&collector.received().unwrap()).unwrap();
     let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let mut spans = Vec::new();
@@ -120,7 +122,7 @@ pub(crate) fn attributes(of: &Value) -> BTreeMap<String, Value> {
     pairs.filter_map(|pair| Some((pair["key"].as_str()?.to_owned(), value(pair)?))).collect()
 }
 
-/// The names of spans, each under its parent.
+/// Returns the names of spans as an indented tree.
 pub(crate) fn tree(spans: &[Span]) -> String {
     let mut text = String::new();
     for root in spans.iter().filter(|span| span.parent.is_none()) {

@@ -1,39 +1,39 @@
-//! Checkpoints in PostgreSQL, on servers that the tests start themselves.
+//! A checkpointer in PostgreSQL, on servers that the tests start.
 
 use std::time::{Duration, Instant};
 
-use superstep_adapters::postgres::{Options, Postgres};
+use superstep_adapters::postgres::{PostgresCheckpointer, PostgresOptions};
 use superstep_core::testing::block_on;
 
 pub(crate) mod cluster;
+mod connect;
 mod faults;
+mod full_graph;
 mod leases;
-mod opening;
 mod pooler;
 pub(crate) mod proxy;
 mod store;
 #[cfg(feature = "postgres-tls")]
 mod tls;
-mod walk;
 
 use cluster::Cluster;
 
-/// The name of a schema that no other test has.
+/// Returns the name of a schema that no other test uses.
 pub(crate) fn schema() -> String {
-    format!("test_{}", superstep_cluster::own_name())
+    format!("test_{}", superstep_cluster::unique_name())
 }
 
-/// Options with a schema of their own.
-pub(crate) fn options() -> Options {
-    Postgres::options().schema(schema())
+/// Returns options with a separate schema.
+pub(crate) fn options() -> PostgresOptions {
+    PostgresCheckpointer::options().schema(schema())
 }
 
-/// A store without anything in it, on the server that all tests share.
-pub(crate) fn open() -> Postgres {
+/// Connects to an empty checkpointer on the server that all tests share.
+pub(crate) fn open() -> PostgresCheckpointer {
     block_on(options().connect(&Cluster::shared().url())).unwrap()
 }
 
-/// The address of a database of its own, on the server that all tests share, after the statements of a file.
+/// Returns the URL of a new database on the shared server, after running the statements of a file.
 #[cfg(feature = "langgraph-import")]
 pub(crate) fn database(file: &std::path::Path) -> String {
     let (cluster, name) = (Cluster::shared(), schema());
@@ -43,7 +43,7 @@ pub(crate) fn database(file: &std::path::Path) -> String {
     url
 }
 
-/// Tries again for a while.
+/// Retries for up to half a minute.
 pub(crate) fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -60,7 +60,7 @@ mod conformance {
     superstep_core::checkpointer_conformance!(open);
 }
 
-/// The same where whoever asks has a runtime, and so moves the bytes itself.
+/// The conformance suite on a tokio runtime, where the caller drives the connection.
 mod on_a_runtime {
     use super::*;
 

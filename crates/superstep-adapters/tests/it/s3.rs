@@ -1,37 +1,37 @@
-//! Values under keys in S3: on a server that the tests start themselves, which checks every signature, and behind one that
-//! fails.
+//! The S3 key-value store, on a server that the tests start, which checks every signature, and behind a faulty
+//! server.
 //!
-//! The server is a package of Python, which the first test gets; where that cannot be had, `cargo xtask test` leaves out what
-//! needs it and says so.
+//! The server is a Python package, which the first test installs; if that is not possible, `cargo xtask test` skips
+//! the tests that need it and prints a warning.
 
 use std::fs::File;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 
-use superstep_adapters::s3::{Options, S3};
-use superstep_cluster::s3::{BUCKET, KEY_ID, S3 as Server, SECRET, folder, install};
-use superstep_core::port::Put;
+use superstep_adapters::s3::{S3KeyValue, S3Options};
+use superstep_cluster::s3_server::{BUCKET, KEY_ID, S3Server as Server, SECRET, folder, install};
+use superstep_core::port::PutOptions;
 use superstep_core::testing::block_on;
 
 mod faults;
-mod on_a_server;
+mod server;
 
-const ONLY_NEW: Put = Put { only_new: true, lasts: None };
+const ONLY_NEW: PutOptions = PutOptions { if_absent: true, ttl: None };
 
-/// The Python that has the server; one test at a time gets it.
+/// Returns the Python with the server; one test at a time installs it.
 fn python() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     install(target).expect("an S3 server from the Python packages")
 }
 
-/// Held while a server is got or started.
+/// Locks the installation and the start of a server.
 fn lock() -> File {
     let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("s3.lock")).unwrap();
     lock.lock().unwrap();
     lock
 }
 
-/// The server that all tests share; whoever comes first starts it.
+/// Returns the shared server; the first test starts it.
 fn shared() -> Server {
     let _lock = lock();
     let folder = folder(parent_id(), "shared");
@@ -44,7 +44,7 @@ fn shared() -> Server {
     server
 }
 
-/// One that nobody else has, removed when it is let go.
+/// A server for a single test, removed when dropped.
 struct Own(Server);
 
 impl Own {
@@ -64,24 +64,24 @@ impl Drop for Own {
     }
 }
 
-/// A folder that no other test has.
+/// Returns a folder that no other test uses.
 fn own_folder() -> String {
-    format!("test/{}", superstep_cluster::own_name())
+    format!("test/{}", superstep_cluster::unique_name())
 }
 
-/// Options for a folder at an endpoint, in a bucket of this process.
-fn options(endpoint: &str, folder: &str) -> Options {
-    S3::options(format!("{BUCKET}-{}", std::process::id()))
+/// Returns options for a folder at an endpoint, in a bucket of this process.
+fn options(endpoint: &str, folder: &str) -> S3Options {
+    S3KeyValue::options(format!("{BUCKET}-{}", std::process::id()))
         .endpoint(endpoint)
         .credentials(KEY_ID, SECRET)
         .folder(folder)
 }
 
-fn open(options: &Options) -> S3 {
+fn open(options: &S3Options) -> S3KeyValue {
     block_on(options.connect()).unwrap()
 }
 
-/// A store without anything in it.
-fn empty() -> S3 {
+/// Connects to an empty store.
+fn empty() -> S3KeyValue {
     open(&options(&shared().url(), &own_folder()))
 }

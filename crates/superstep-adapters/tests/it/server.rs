@@ -1,4 +1,4 @@
-//! A small HTTP server on this machine that passes requests on to a server, or fails as a test says.
+//! A small local HTTP server that forwards requests to another server or injects faults.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -7,32 +7,32 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What happens to a request.
+/// Handling of a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Act {
-    /// It is passed on.
+pub(crate) enum ProxyAction {
+    /// Forward the request.
     Pass,
-    /// It is answered by us: status, more lines of the head, body.
+    /// Respond directly: status, additional header lines, body.
     Answer(u16, String, String),
-    /// It is passed on, and the connection is cut before the answer.
+    /// Forward the request and close the connection before the response.
     CutAfter,
-    /// The connection is cut at once.
+    /// Close the connection immediately.
     Cut,
-    /// Nothing ever comes.
+    /// Never respond.
     Hang,
-    /// It is answered by us in pieces, with pauses between them.
+    /// Respond directly in chunks, with pauses between them.
     Drip(Duration, String),
 }
 
-/// What was asked.
+/// A received request.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
-    /// The first line and the head, in small letters.
+pub(crate) struct ReceivedRequest {
+    /// Request line and headers in lower case.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn is(&self, method: &str) -> bool {
         self.head.lines().next().unwrap_or_default().contains(&method.to_lowercase())
     }
@@ -42,22 +42,25 @@ impl Asked {
     }
 }
 
-type Decide = Box<dyn FnMut(&Asked) -> Act + Send>;
+type Decide = Box<dyn FnMut(&ReceivedRequest) -> ProxyAction + Send>;
 
-/// The server. Ends with the runtime of its thread, which ends with it.
+/// The server, which ends with its runtime.
 pub(crate) struct Server {
     pub(crate) address: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl Server {
-    /// Starts a server that asks `decide` what to do with each request.
-    pub(crate) fn start(upstream: Option<&str>, decide: impl FnMut(&Asked) -> Act + Send + 'static) -> Self {
+    /// Starts a server that calls `decide` for each request.
+    pub(crate) fn start(
+        upstream: Option<&str>,
+        decide: impl FnMut(&ReceivedRequest) -> ProxyAction + Send + 'static,
+    ) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let asked: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
         let decide: Arc<Mutex<Decide>> = Arc::new(Mutex::new(Box::new(decide)));
         let (record, upstream) = (asked.clone(), upstream.map(ToOwned::to_owned));
         runtime.spawn(async move {
@@ -69,17 +72,17 @@ impl Server {
         Self { address, asked, _runtime: runtime }
     }
 
-    /// One that does this with the first requests for a method, and passes on all others.
-    pub(crate) fn failing(upstream: &str, method: &'static str, acts: &[Act]) -> Self {
-        let mut acts: VecDeque<Act> = acts.iter().cloned().collect();
+    /// Starts a server that handles the first requests for a method with these actions and forwards all others.
+    pub(crate) fn failing(upstream: &str, method: &'static str, acts: &[ProxyAction]) -> Self {
+        let mut acts: VecDeque<ProxyAction> = acts.iter().cloned().collect();
         Self::start(Some(upstream), move |asked| match asked.is(method) {
-            true => acts.pop_front().unwrap_or(Act::Pass),
-            false => Act::Pass,
+            true => acts.pop_front().unwrap_or(ProxyAction::Pass),
+            false => ProxyAction::Pass,
         })
     }
 
-    /// All that was asked so far, for a method.
-    pub(crate) fn asked(&self, method: &str) -> Vec<Asked> {
+    /// Returns the received requests for a method.
+    pub(crate) fn asked(&self, method: &str) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().iter().filter(|asked| asked.is(method)).cloned().collect()
     }
 }
@@ -88,31 +91,31 @@ impl Server {
 async fn serve(
     mut stream: TcpStream,
     upstream: Option<String>,
-    record: &Mutex<Vec<Asked>>,
+    record: &Mutex<Vec<ReceivedRequest>>,
     decide: &Mutex<Decide>,
 ) -> std::io::Result<()> {
     let (head, body) = message(&mut stream).await?;
-    let asked = Asked { head: head.to_lowercase(), body };
+    let asked = ReceivedRequest { head: head.to_lowercase(), body };
     record.lock().unwrap().push(asked.clone());
     let act = (*decide.lock().unwrap())(&asked);
     let answer = match &act {
-        Act::Pass | Act::CutAfter => pass(&upstream.unwrap(), &head, &asked.body).await?,
-        Act::Answer(status, more, body) => {
+        ProxyAction::Pass | ProxyAction::CutAfter => pass(&upstream.unwrap(), &head, &asked.body).await?,
+        ProxyAction::Answer(status, more, body) => {
             let length = body.len();
             format!("HTTP/1.1 {status} so\r\n{more}content-length: {length}\r\nconnection: close\r\n\r\n{body}").into()
         }
-        Act::Cut => return Ok(()),
-        Act::Hang => return std::future::pending().await,
-        Act::Drip(pause, body) => return drip(&mut stream, *pause, body).await,
+        ProxyAction::Cut => return Ok(()),
+        ProxyAction::Hang => return std::future::pending().await,
+        ProxyAction::Drip(pause, body) => return drip(&mut stream, *pause, body).await,
     };
-    if !matches!(act, Act::CutAfter) {
+    if !matches!(act, ProxyAction::CutAfter) {
         stream.write_all(&answer).await?;
         stream.shutdown().await?;
     }
     Ok(())
 }
 
-/// Answers with a body in eight pieces.
+/// Sends a body in eight chunks.
 async fn drip(stream: &mut TcpStream, pause: Duration, body: &str) -> std::io::Result<()> {
     let head = format!("HTTP/1.1 200 so\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
     stream.write_all(head.as_bytes()).await?;
@@ -123,7 +126,7 @@ async fn drip(stream: &mut TcpStream, pause: Duration, body: &str) -> std::io::R
     stream.shutdown().await
 }
 
-/// Passes a request on and gives the whole answer.
+/// Forwards a request and returns the complete response.
 pub(crate) async fn pass(upstream: &str, head: &str, body: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(upstream).await?;
     stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await?;
@@ -134,7 +137,7 @@ pub(crate) async fn pass(upstream: &str, head: &str, body: &[u8]) -> std::io::Re
     Ok(answer)
 }
 
-/// The head and the body of a request or an answer that says how long it is.
+/// Reads the headers and the body of a message with a content length.
 async fn message(stream: &mut TcpStream) -> std::io::Result<(String, Vec<u8>)> {
     let mut text = Vec::new();
     let end = loop {

@@ -1,20 +1,20 @@
-//! Checkpoints in an SQLite file.
+//! A checkpointer in an SQLite file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
-use superstep_adapters::sqlite::Sqlite;
+use superstep_adapters::sqlite::SqliteCheckpointer;
 use superstep_core::error::Result;
 
-mod damage;
-mod growth;
-mod opening;
-mod sharing;
-mod squeezed;
+mod compression;
+mod corruption;
+mod disk_usage;
+mod fixtures;
+mod multi_process;
+mod open;
 mod store;
-mod writing;
 
-/// An empty folder of this test; what an earlier run of it left there goes.
+/// Returns an empty folder for this test; data of an earlier run is removed.
 pub(crate) fn folder() -> PathBuf {
     let name = std::thread::current().name().unwrap_or("main").replace("::", "-");
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -23,7 +23,7 @@ pub(crate) fn folder() -> PathBuf {
     path
 }
 
-/// Each of many new files is opened by several at once, and all of them have it.
+/// Checks that each of many new files can be opened by several callers at once.
 pub(crate) fn assert_opened_at_once<T>(open: impl Fn(&Path) -> Result<T> + Sync) {
     let folder = folder();
     for number in 0..50 {
@@ -43,11 +43,11 @@ pub(crate) fn assert_opened_at_once<T>(open: impl Fn(&Path) -> Result<T> + Sync)
 mod in_a_file {
     use super::*;
 
-    superstep_core::checkpointer_conformance!(|| Sqlite::open(folder().join("checkpoints.db")).unwrap());
+    superstep_core::checkpointer_conformance!(|| SqliteCheckpointer::open(folder().join("checkpoints.db")).unwrap());
 }
 
 mod in_memory {
     use super::*;
 
-    superstep_core::checkpointer_conformance!(|| Sqlite::open(":memory:").unwrap());
+    superstep_core::checkpointer_conformance!(|| SqliteCheckpointer::open(":memory:").unwrap());
 }

@@ -1,4 +1,4 @@
-//! Threads as files, from every store to every store: what comes out is what went in, byte by byte.
+//! Export and import of threads between all checkpointers: the result is identical byte by byte.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use superstep::Memory;
+use superstep::MemoryCheckpointer;
 use superstep::core::change::{Change, Splice};
 use superstep::core::checkpoint::{
-    Answer, Checkpoint, Entry, FORMAT_VERSION, FieldChange, Namespace, Pending, Question, Source, StoredDue,
-    StoredJoin, StoredOutput, StoredSend, StoredWhy, StoredWrite, WhyKind,
+    Checkpoint, CheckpointNamespace, CheckpointSource, FORMAT_VERSION, FieldChange, Interrupt, PendingEntry,
+    ResumeValue, StoredJoin, StoredOutput, StoredSend, StoredTask, StoredTrigger, StoredWrite, TaskEntry, TriggerKind,
 };
-use superstep::core::datum::Datum;
 use superstep::core::id::{CheckpointId, InterruptId, RunId, TaskId};
 use superstep::core::json_reducer;
-use superstep::core::port::{Commit, HistoryQuery, Lease, Loaded, SharedCheckpointer, StateRef, ThreadStatus};
+use superstep::core::port::{CheckpointTuple, Commit, HistoryQuery, Lease, SharedCheckpointer, StateRef, ThreadStatus};
 use superstep::core::schema::Schema;
 use superstep::core::testing::block_on;
-use superstep::transfer::{self, Name};
-use superstep_adapters::sealed::{Key, Sealed};
-use superstep_adapters::sqlite::Sqlite;
+use superstep::core::value::AnyValue;
+use superstep::transfer::{self, ImportName};
+use superstep_adapters::encrypted::{EncryptedCheckpointer, EncryptionKey};
+use superstep_adapters::sqlite::SqliteCheckpointer;
 
-/// One checkpoint, as a seed.
+/// A random checkpoint.
 #[derive(Debug, Clone)]
 struct Step {
     graph: u8,
-    /// Which of the earlier ones it follows; most follow the newest.
+    /// Selects the parent among the earlier checkpoints; most follow the newest.
     parent: Option<Index>,
     changes: Vec<(u8, u16)>,
     entries: Vec<(Index, u8)>,
@@ -58,7 +58,7 @@ type Values = BTreeMap<&'static str, Value>;
 struct Writer {
     store: SharedCheckpointer,
     lease: Lease,
-    /// The checkpoints of each graph with their values.
+    /// Checkpoints of each namespace with their values.
     lines: BTreeMap<u8, Vec<(CheckpointId, Values)>>,
     next: u128,
 }
@@ -83,8 +83,8 @@ impl Writer {
             if changes.contains_key(field) {
                 continue;
             }
-            json_reducer::restore(values.entry(field).or_default(), &change, &part).unwrap();
-            changes.insert(field, FieldChange { field: field.into(), change, part: Datum::json(part) });
+            json_reducer::apply_delta(values.entry(field).or_default(), &change, &part).unwrap();
+            changes.insert(field, FieldChange { field: field.into(), change, delta: AnyValue::json(part) });
         }
         let id = CheckpointId::from_bits(self.next);
         self.next += 1;
@@ -93,8 +93,8 @@ impl Writer {
         let entries = step.entries.iter().map(|(index, kind)| entry(ids[index.index(ids.len())], *kind));
         let pending = entries.collect();
         let checkpoint = self.checkpoint(step, id, parent);
-        let copy = move |field: &str| values.get(field).cloned().map(Datum::json);
-        let state = step.carries_state.then(|| StateRef::through(schema(), copy));
+        let copy = move |field: &str| values.get(field).cloned().map(AnyValue::json);
+        let state = step.carries_state.then(|| StateRef::from_full_values(schema(), copy));
         let (lease, namespace) = (self.lease.clone(), checkpoint.namespace.clone());
         let (checkpoint, changes) = (Some(Arc::new(checkpoint)), changes.into_values().rev().collect());
         let commit = Commit { checkpoint, changes, state, pending, ..Commit::empty(lease, namespace) };
@@ -103,8 +103,8 @@ impl Writer {
 
     fn checkpoint(&self, step: &Step, id: CheckpointId, parent: Option<CheckpointId>) -> Checkpoint {
         let number = id.bits() as u64;
-        let send = StoredSend { index: 0, payload: Datum::json(json!({ "n": number })), timeout: None };
-        let why = StoredWhy { kind: WhyKind::Send, from: Some("é".into()) };
+        let send = StoredSend { index: 0, payload: AnyValue::json(json!({ "n": number })), timeout: None };
+        let trigger = StoredTrigger { kind: TriggerKind::Send, from: Some("é".into()) };
         Checkpoint {
             format: FORMAT_VERSION,
             id,
@@ -112,28 +112,34 @@ impl Writer {
             thread: self.lease.thread.clone(),
             namespace: namespace(step.graph),
             step: number as i64 - 1,
-            source: [Source::Input, Source::Loop, Source::Update, Source::Fork][number as usize % 4],
+            source: [CheckpointSource::Input, CheckpointSource::Loop, CheckpointSource::Update, CheckpointSource::Fork]
+                [number as usize % 4],
             run: RunId::from_bits(u128::from(number / 5)),
             time: 1_700_000_000_000_000 + number as i64,
             graph: "random".into(),
             schema_version: 1,
-            due: vec![StoredDue { node: "n".into(), why, send: Some(send), since: parent.map(|id| (id, 3)) }],
+            next_tasks: vec![StoredTask {
+                node: "n".into(),
+                trigger,
+                send: Some(send),
+                scheduled_at: parent.map(|id| (id, 3)),
+            }],
             joins: vec![StoredJoin {
                 target: "j".into(),
                 sources: vec!["a".into(), "b".into()],
                 arrived: vec!["a".into()],
             }],
             deferred: vec!["d".into()],
-            written: vec!["log".into()],
-            outer_task: (step.graph > 0).then(|| TaskId::from_bits(4)),
-            since_input: (step.graph > 0).then(|| vec![("log".into(), Change::Appended { from: 1 })]),
+            written_fields: vec!["log".into()],
+            parent_task: (step.graph > 0).then(|| TaskId::from_bits(4)),
+            changes_since_input: (step.graph > 0).then(|| vec![("log".into(), Change::Appended { from: 1 })]),
             metadata: Arc::new([("user".to_owned(), json!({ "é": number / 7 }))].into()),
         }
     }
 }
 
-fn namespace(graph: u8) -> Namespace {
-    let root = Namespace::root();
+fn namespace(graph: u8) -> CheckpointNamespace {
+    let root = CheckpointNamespace::root();
     match graph {
         0 => root,
         1 => root.child("child:1"),
@@ -146,7 +152,7 @@ fn schema() -> Arc<Schema> {
     Schema::from_json("any", &json!({ "log": { "type": "array", "default": [] } })).unwrap()
 }
 
-/// What a fold could have done to these values.
+/// Returns a change that a reducer could make to these values.
 fn change(kind: u8, number: u16, values: &Values) -> (&'static str, Change, Value) {
     let text = json!("x".repeat(usize::from(number % 700)));
     let length = |field| values.get(field).and_then(Value::as_array).map_or(0, Vec::len);
@@ -170,36 +176,38 @@ fn change(kind: u8, number: u16, values: &Values) -> (&'static str, Change, Valu
     }
 }
 
-fn entry(checkpoint: CheckpointId, kind: u8) -> Pending {
+fn entry(checkpoint: CheckpointId, kind: u8) -> PendingEntry {
     let id = InterruptId::from_bits(7);
-    let value = Datum::json(json!([kind]));
+    let value = AnyValue::json(json!([kind]));
     let entry = match kind {
-        0 => Entry::Question(Question {
+        0 => TaskEntry::Interrupt(Interrupt {
             id,
             node: "n".into(),
-            namespace: Namespace::root(),
+            namespace: CheckpointNamespace::root(),
             name: "sure?".to_owned(),
             value: json!({ "é": 1 }),
-            schema: Some(json!({ "type": "boolean" })),
-            text: Some("Is it?".to_owned()),
+            resume_schema: Some(json!({ "type": "boolean" })),
+            prompt: Some("Is it?".to_owned()),
         }),
-        1 => Entry::Answer(Answer { id, value: json!(true), time: 5 }),
-        2 => Entry::Once { key: "paid".to_owned(), value },
-        3 => Entry::Failed((&superstep::Error::new(superstep::Code::NodeFailed, "no").on_thread(None)).into()),
-        4 => Entry::Skipped,
+        1 => TaskEntry::Resume(ResumeValue { id, value: json!(true), time: 5 }),
+        2 => TaskEntry::Recorded { key: "paid".to_owned(), value },
+        3 => {
+            TaskEntry::Failed((&superstep::Error::new(superstep::ErrorCode::NodeFailed, "no").with_thread(None)).into())
+        }
+        4 => TaskEntry::Skipped,
         _ => {
             let writes = vec![StoredWrite { field: "log".into(), overwrite: kind == 5, value }];
-            Entry::Done(StoredOutput { writes, follow_edges: true, ..StoredOutput::default() })
+            TaskEntry::Done(StoredOutput { writes, follow_edges: true, ..StoredOutput::default() })
         }
     };
-    Pending { checkpoint, task: TaskId::from_bits(u128::from(kind)), node: "n".into(), entry }
+    PendingEntry { checkpoint, task: TaskId::from_bits(u128::from(kind)), node: "n".into(), entry }
 }
 
 fn write(store: &SharedCheckpointer, steps: &[Step], status: ThreadStatus) {
     let mut writer = Writer::open(store);
     steps.iter().for_each(|step| writer.step(step));
     let lease = writer.lease.clone();
-    let stand = Commit { status: Some(status), ..Commit::empty(lease.clone(), Namespace::root()) };
+    let stand = Commit { status: Some(status), ..Commit::empty(lease.clone(), CheckpointNamespace::root()) };
     block_on(store.commit(&stand)).unwrap();
     store.release(&lease);
 }
@@ -210,16 +218,16 @@ fn exported(store: &SharedCheckpointer, thread: &str) -> Vec<u8> {
     file
 }
 
-/// Everything a store says of the thread, with whole values.
+/// Returns all stored data of a thread, with full values.
 fn everything(store: &SharedCheckpointer, thread: &str) -> Value {
     let thread = thread.into();
     let mut namespaces = block_on(store.namespaces(&thread)).unwrap();
     namespaces.sort();
-    let row = |loaded: Loaded| {
+    let row = |loaded: CheckpointTuple| {
         let whole = loaded.fields.iter().map(|(field, log)| {
             let mut value = Value::Null;
             for (change, part) in log {
-                json_reducer::restore(&mut value, change, &part.to_json().unwrap()).unwrap();
+                json_reducer::apply_delta(&mut value, change, &part.to_json().unwrap()).unwrap();
             }
             (field.to_string(), value)
         });
@@ -234,15 +242,15 @@ fn everything(store: &SharedCheckpointer, thread: &str) -> Value {
 
 type Open = fn() -> SharedCheckpointer;
 
-fn key() -> Key {
-    Key::from_bytes([3; 32])
+fn key() -> EncryptionKey {
+    EncryptionKey::from_bytes([3; 32])
 }
 
 const STORES: [(&str, Open); 4] = [
-    ("memory", || Memory::new().into()),
-    ("sqlite", || Sqlite::open(":memory:").unwrap().into()),
-    ("sealed memory", || Sealed::new(Memory::new(), key()).into()),
-    ("sealed sqlite", || Sealed::new(Sqlite::open(":memory:").unwrap(), key()).into()),
+    ("memory", || MemoryCheckpointer::new().into()),
+    ("sqlite", || SqliteCheckpointer::open(":memory:").unwrap().into()),
+    ("sealed memory", || EncryptedCheckpointer::new(MemoryCheckpointer::new(), key()).into()),
+    ("sealed sqlite", || EncryptedCheckpointer::new(SqliteCheckpointer::open(":memory:").unwrap(), key()).into()),
 ];
 
 fn status(number: usize) -> ThreadStatus {
@@ -255,14 +263,14 @@ fn assert_moves(from: (&str, Open), to: &[(&str, Open)], steps: &[Step]) {
     let (file, before) = (exported(&source, "t"), everything(&source, "t"));
     for (name, open) in to {
         let target = open();
-        let report = block_on(transfer::import(target.clone(), &file[..], Name::Same)).unwrap();
+        let report = block_on(transfer::import(target.clone(), &file[..], ImportName::Same)).unwrap();
         assert_eq!(report.checkpoints, steps.len());
         assert_eq!(everything(&target, "t"), before, "from {} to {name}", from.0);
         assert_eq!(exported(&target, "t"), file, "from {} to {name}", from.0);
     }
 }
 
-/// R-FWK-49: from every store to every store, a thread and its file stay the same.
+/// R-FWK-49: a thread and its file stay the same between any two checkpointers.
 #[test]
 fn a_thread_moves_between_any_two_stores() {
     let config = Config { cases: 12, failure_persistence: None, ..Config::default() };
@@ -274,7 +282,7 @@ fn a_thread_moves_between_any_two_stores() {
         .unwrap();
 }
 
-/// R-FWK-49: longer than a page, with whole values between the changes.
+/// R-FWK-49: the same for a history longer than a page, with full values between the changes.
 #[test]
 fn a_long_history_moves_between_any_two_stores() {
     let step = |number: usize| Step {
@@ -288,7 +296,7 @@ fn a_long_history_moves_between_any_two_stores() {
     STORES.iter().for_each(|from| assert_moves(*from, &STORES, &steps));
 }
 
-/// R-FWK-49: to PostgreSQL and back.
+/// R-FWK-49: the same to PostgreSQL and back.
 #[cfg(feature = "postgres")]
 #[test]
 fn a_thread_moves_to_postgres_and_back() {
@@ -303,7 +311,7 @@ fn a_thread_moves_to_postgres_and_back() {
         .unwrap();
 }
 
-/// R-FWK-49: a store that is not sealed cannot take what is sealed: a file holds the values as they are.
+/// R-FWK-49: the export of an encrypted thread contains plaintext values, so that any checkpointer can import it.
 #[test]
 fn a_file_of_a_sealed_store_is_readable() {
     let step = Step { graph: 0, parent: None, changes: vec![(3, 600)], entries: Vec::new(), carries_state: false };

@@ -1,30 +1,30 @@
-//! What can be asked of the assistant: a demo, and data of one's own in place of the sample.
+//! Arguments of the assistant: the demo, and own data in place of the sample.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use superstep::Code;
-use superstep_assistant::{Installation, Settings};
+use superstep::ErrorCode;
+use superstep_assistant::{ConfigFile, Settings};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// What the assistant works with.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Own {
+pub(crate) struct AssistantArgs {
     /// Settings of the assistant: its data, handbook, policy, users, BigQuery, web, MCP servers; the sample unless told
     #[arg(long = "assistant", value_name = "FILE", env = "SUPERSTEP_ASSISTANT", hide_short_help = true)]
     pub(crate) file: Option<PathBuf>,
 }
 
-impl Own {
-    /// As the application takes it, connected to what the file names; nothing where there is none.
-    pub(crate) async fn settings(&self, is_offline: bool) -> Result<Option<Settings>, Failure> {
+impl AssistantArgs {
+    /// Loads the settings and connects to the data sources of the file; `None` if no file is given.
+    pub(crate) async fn load_settings(&self, is_offline: bool) -> Result<Option<Settings>, CliError> {
         let Some(file) = &self.file else { return Ok(None) };
-        let installation = Installation::read(file, |name| std::env::var(name).ok())?;
-        if let Some(key) = installation.networked().first().filter(|_| is_offline) {
+        let installation = ConfigFile::read(file, |name| std::env::var(name).ok())?;
+        if let Some(key) = installation.network_keys().first().filter(|_| is_offline) {
             let file = file.display();
             let message = format!("`{key}` of `{file}` is asked over the network, and `--offline` forbids it");
-            return Err(Failure::new(Code::PolicyRefused, message).help(format!("leave `{key}` out")));
+            return Err(CliError::new(ErrorCode::PolicyRefused, message).help(format!("leave `{key}` out")));
         }
         Ok(Some(installation.connect().await?))
     }
@@ -42,5 +42,5 @@ pub(crate) struct DemoAssistant {
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]
-    pub(crate) own: Own,
+    pub(crate) own: AssistantArgs,
 }

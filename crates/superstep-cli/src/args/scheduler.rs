@@ -1,4 +1,4 @@
-//! What can be asked of the scheduler: a demo, and a family of one's own in place of the sample.
+//! Arguments of the scheduler: the demo, and a family of one's own in place of the sample.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 
 /// Whose calendar it is.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Household {
+pub(crate) struct FamilyArgs {
     /// Family of the scheduler, JSON with family, members, calendars, resources and rules; a sample unless told
     #[arg(long, value_name = "FILE", env = "SUPERSTEP_FAMILY", hide_short_help = true)]
     pub(crate) family: Option<PathBuf>,
@@ -26,5 +26,5 @@ pub(crate) struct DemoScheduler {
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]
-    pub(crate) household: Household,
+    pub(crate) household: FamilyArgs,
 }

@@ -1,19 +1,19 @@
-//! What can be asked of the suggestions agent: where it looks, a demo, the check, and its tools for others.
+//! Arguments of the suggestions agent: search sources, demo, evaluation, MCP server.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use superstep::Code;
+use superstep::ErrorCode;
 use superstep::settings::Secret;
-use superstep_suggestions::sources::M365;
+use superstep_suggestions::sources::M365Settings;
 use superstep_suggestions::{HOME, Settings};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Where suggestions are looked for.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Looking {
+pub(crate) struct SuggestionSourceArgs {
     /// Folder with docs, issues and m365 in it, or with documents alone; sample data unless told
     #[arg(long, value_name = "FOLDER", env = "SUPERSTEP_SUGGESTIONS", hide_short_help = true)]
     pub(crate) suggestions: Option<PathBuf>,
@@ -22,21 +22,22 @@ pub(crate) struct Looking {
     pub(crate) graph_url: Option<String>,
 }
 
-/// What Microsoft Graph is asked with. No flag: what stands on a command line can be read by everybody on the machine.
+/// Environment variable with the token for Microsoft Graph. Not a flag, because every user of the machine can read
+/// command lines.
 const TOKEN: &str = "SUPERSTEP_GRAPH_TOKEN";
 
-impl Looking {
-    /// As the application takes it.
-    pub(crate) fn settings(&self, is_offline: bool) -> Result<Settings, Failure> {
+impl SuggestionSourceArgs {
+    /// Converts the arguments to settings of the suggestions agent.
+    pub(crate) fn settings(&self, is_offline: bool) -> Result<Settings, CliError> {
         if self.graph_url.is_some() && is_offline {
             let message = "Microsoft Graph is asked over the network, and `--offline` forbids it";
-            return Err(Failure::new(Code::PolicyRefused, message).help("leave `--graph-url` out"));
+            return Err(CliError::new(ErrorCode::PolicyRefused, message).help("leave `--graph-url` out"));
         }
-        let m365 = self.graph_url.clone().map(|base_url| M365::Graph { base_url });
+        let m365 = self.graph_url.clone().map(|base_url| M365Settings::Graph { base_url });
         let token = if m365.is_some() { token()? } else { None };
         let mut settings = Settings { folder: self.suggestions.clone(), m365, token, ..Settings::default() };
         if let Some(folder) = &settings.folder {
-            // Posts of the sample are none of theirs, and a folder of documents need not be one to write to.
+            // Posts of the sample do not belong to own documents, and the folder of documents may be read-only.
             let theirs = Some(folder.join("posts.sqlite")).filter(|file| file.exists());
             settings.posts = theirs.or_else(|| Some(Path::new(HOME).join("own-posts.db")));
         }
@@ -44,15 +45,15 @@ impl Looking {
     }
 }
 
-/// The token of the environment, which no message says.
-fn token() -> Result<Option<Secret>, Failure> {
+/// Reads the token from the environment; no error message contains it.
+fn token() -> Result<Option<Secret>, CliError> {
     let given = std::env::var_os(TOKEN).unwrap_or_default();
     match given.to_str().map(str::trim) {
         Some("") => Ok(None),
         Some(token) if token.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(Some(Secret::new(token))),
         _ => {
             let message = format!("`{TOKEN}` is no token: it has signs or blanks that none has");
-            Err(Failure::new(Code::ConfigInvalid, message).help("set it to the token alone, without `Bearer`"))
+            Err(CliError::new(ErrorCode::ConfigInvalid, message).help("set it to the token alone, without `Bearer`"))
         }
     }
 }
@@ -69,17 +70,17 @@ pub(crate) struct DemoSuggestions {
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]
-    pub(crate) looking: Looking,
+    pub(crate) looking: SuggestionSourceArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Eval {
+pub(crate) struct EvalArgs {
     #[command(subcommand)]
-    pub(crate) what: EvalWhat,
+    pub(crate) what: EvalTarget,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum EvalWhat {
+pub(crate) enum EvalTarget {
     /// Is the right document among the first three, and does it help to look for more words?
     Suggestions,
     /// How many questions about the sample shop are answered right, and none wrong with confidence?
@@ -89,26 +90,26 @@ pub(crate) enum EvalWhat {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Mcp {
+pub(crate) struct McpArgs {
     #[command(subcommand)]
-    pub(crate) what: McpWhat,
+    pub(crate) what: McpCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum McpWhat {
+pub(crate) enum McpCommand {
     /// Offer tools over standard input and output, or over HTTP
-    Serve(McpServe),
+    Serve(McpServeArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct McpServe {
+pub(crate) struct McpServeArgs {
     /// Whose tools
     pub(crate) tools: McpTools,
     /// Listen here, in place of standard input and output
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
     #[command(flatten)]
-    pub(crate) looking: Looking,
+    pub(crate) looking: SuggestionSourceArgs,
 }
 
 /// Whose tools.

@@ -1,36 +1,37 @@
-//! `superstep demo assistant`: one question about the sample shop, or own data, with the plan as it is worked off.
+//! `superstep demo assistant`: one question about the sample shop, or about own data, with the plan as it executes.
 
 use serde_json::json;
-use superstep_assistant::Options;
-use superstep_server::{Desk, Order, What};
+use superstep_assistant::TurnOptions;
+use superstep_server::{RunInput, RunRequest, RunService};
 
 use super::finish;
-use crate::args::{DemoAssistant, Global};
-use crate::failure::Failure;
+use crate::args::{DemoAssistant, GlobalArgs};
+use crate::cli_config::CliConfig;
+use crate::error::CliError;
 use crate::graphs;
 use crate::log;
-use crate::out::Out;
-use crate::run::{RunView, attend, new_thread};
-use crate::setup::Setup;
+use crate::output::Output;
+use crate::run::{RunView, new_thread, run_interactive};
 
-/// The graph, by name.
+/// Name of the graph.
 const GRAPH: &str = "assistant";
 
-/// Asks the assistant.
-pub(crate) async fn assistant(asked: &DemoAssistant, global: &Global, out: &Out) -> Result<u8, Failure> {
-    log::listen(global, false);
-    let mut setup = Setup::load(global)?;
-    setup.assist(&asked.own, GRAPH).await?;
+/// Runs the assistant on one question.
+pub(crate) async fn assistant(asked: &DemoAssistant, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    log::init(global, false);
+    let mut setup = CliConfig::load(global)?;
+    setup.configure_assistant(&asked.own, GRAPH).await?;
     let graph = graphs::find(&setup, GRAPH)?;
-    let drawing = graph.drawing();
-    let desk = Desk::open([graph], setup.open(out).await?)?;
+    let drawing = graph.diagram();
+    let desk = RunService::open([graph], setup.open_stores(out).await?)?;
     let thread = new_thread(&desk, GRAPH).await?;
-    // With an id, so that an input that is given again after a crash does not double the message.
+    // A fixed message id, so that an input repeated after a crash does not duplicate the message.
     let input = json!({
         "messages": [{ "role": "user", "content": asked.ask, "id": "asked" }], "user_id": asked.user,
     });
-    let options = Options { user_id: asked.user.clone(), model: Some(asked.model.clone()) };
-    let order = Order::new(GRAPH, thread, What::Start(input)).options(options.to_json()).titled_by(&asked.ask);
-    let done = attend(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
+    let options = TurnOptions { user_id: asked.user.clone(), model: Some(asked.model.clone()) };
+    let order =
+        RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options.to_json()).title_from_text(&asked.ask);
+    let done = run_interactive(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
     finish(done, out)
 }

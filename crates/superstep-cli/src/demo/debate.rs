@@ -1,107 +1,108 @@
-//! `superstep demo debate`: two voices at the terminal, words as they come.
+//! `superstep demo debate`: two agents debate at the terminal, with streamed text.
 //!
-//! Reads the events of version 2 of the graph `debate`: its nodes `optimist`, `skeptic`, `moderator` speak, `fact_check`
-//! checks, questions to a person become a form. What a voice says is drawn while it speaks and stays when it is done.
+//! Reads the events of version 2 of the graph `debate`: the nodes `optimist`, `skeptic` and `moderator` write
+//! messages, `fact_check` checks them, interrupts become a form. A message is redrawn while it streams, and printed
+//! permanently when it is complete.
 
 use std::time::Instant;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use superstep::Code;
-use superstep::core::suggest::known_names;
+use superstep::ErrorCode;
+use superstep::core::suggest::did_you_mean_or_list;
 use superstep::core::time::Time;
-use superstep::model::{ModelInfo, ModelKind};
-use superstep_debate::{Debate, FactCheck, Options};
-use superstep_server::{Desk, Order, RunStatus, Told, WEIGHTS, What};
+use superstep::models::{ModelInfo, ModelKind};
+use superstep_debate::{DebateOptions, DebateState, FactCheckMode};
+use superstep_server::{LOCAL_WEIGHTS_PROVIDER, PublishedEvent, RunInput, RunRequest, RunService, RunStatus};
 
-use crate::args::{Approval, DemoDebate, Global};
-use crate::drive::{Done, Watch};
-use crate::failure::Failure;
+use crate::args::{ApprovalModeArg, DemoDebate, GlobalArgs};
+use crate::cli_config::CliConfig;
+use crate::error::CliError;
 use crate::graphs;
+use crate::live_region::LiveRegion;
 use crate::log;
-use crate::models::{is_remote, made, no_weights, usual_weights};
-use crate::out::{Format, Out, Tone, toned};
-use crate::run::{attend, closing, end, new_thread};
-use crate::screen::Screen;
-use crate::setup::Setup;
-use crate::words::{columns, cut, padded, time, width, wrap};
+use crate::models::{build_model, default_weights, is_remote, no_weights};
+use crate::output::{Output, OutputFormat, TextStyle, styled};
+use crate::run::{new_thread, print_output, print_summary, run_interactive};
+use crate::run_driver::{RunDisplay, RunSummary};
+use crate::text::{columns, format_duration, padded, truncate, width, wrap};
 
-/// The graph, by name.
+/// Name of the graph.
 const GRAPH: &str = "debate";
 
-/// Who opens a round.
+/// Agent that opens a round.
 const OPENS: &str = "optimist";
 
-/// Who speaks.
+/// Agents that write messages.
 const VOICES: [&str; 3] = [OPENS, "skeptic", "moderator"];
 
-/// How wide the names of voices are.
+/// Width of the column with agent names.
 const NAMES: usize = 11;
 
 /// Runs a debate.
-pub(crate) async fn debate(asked: &DemoDebate, global: &Global, out: &Out) -> Result<u8, Failure> {
-    log::listen(global, false);
-    let setup = Setup::load(global)?;
-    // Says everything that is wrong before anything is made.
-    let input = Debate::open_json(&asked.topic, asked.rounds, Some(now()?))?;
-    let (model, label) = voice(&setup, &asked.model)?;
+pub(crate) async fn debate(asked: &DemoDebate, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    log::init(global, false);
+    let setup = CliConfig::load(global)?;
+    // Reports all input errors before anything is created.
+    let input = DebateState::initial_state_json(&asked.topic, asked.rounds, Some(now()?))?;
+    let (model, label) = resolve_model(&setup, &asked.model)?;
     let graph = graphs::find(&setup, GRAPH)?;
-    let desk = Desk::open([graph], setup.open(out).await?)?;
+    let desk = RunService::open([graph], setup.open_stores(out).await?)?;
     let thread = new_thread(&desk, GRAPH).await?;
-    let heading = format!("{} · {label} · thread {thread}", toned(Tone::Strong, GRAPH));
+    let heading = format!("{} · {label} · thread {thread}", styled(TextStyle::Strong, GRAPH));
     let options = options(asked, model, out).to_json();
-    let order = Order::new(GRAPH, thread, What::Start(input)).options(options).title(asked.topic.trim());
-    let mut view = DebateView::new(heading, asked.rounds, *out);
-    let done = attend(&desk, order, &mut view, out).await?;
+    let order = RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options).title(asked.topic.trim());
+    let mut view = DebateRunView::new(heading, asked.rounds, *out);
+    let done = run_interactive(&desk, order, &mut view, out).await?;
     finish(done, out)
 }
 
-fn now() -> Result<Time, Failure> {
+fn now() -> Result<Time, CliError> {
     let now = Time::from_unix_micros(Timestamp::now().as_microsecond());
     Ok(now.map_err(|fault| superstep::Error::internal(fault.message))?)
 }
 
-/// What the application wants to know when it opens the hall.
-fn options(asked: &DemoDebate, model: String, out: &Out) -> Options {
-    Options {
+/// Builds the debate options of the run.
+fn options(asked: &DemoDebate, model: String, out: &Output) -> DebateOptions {
+    DebateOptions {
         approval: approval(asked.approval),
-        fact_check: FactCheck::Off,
+        fact_check: FactCheckMode::Off,
         model: Some(model),
         seed: asked.seed.unwrap_or_else(|| Timestamp::now().as_microsecond().unsigned_abs()),
         max_rounds: asked.rounds,
-        is_paced: out.is_live(),
+        simulate_typing: out.supports_live_output(),
     }
 }
 
-fn finish(done: Done, out: &Out) -> Result<u8, Failure> {
+fn finish(done: RunSummary, out: &Output) -> Result<u8, CliError> {
     match out.format {
-        Format::Text => {
-            if done.status == RunStatus::Finished {
-                out.result("");
+        OutputFormat::Text => {
+            if done.status == RunStatus::Succeeded {
+                out.print_result("");
             }
-            closing(done, out)
+            print_summary(done, out)
         }
-        _ => end(done, None, out),
+        _ => print_output(done, None, out),
     }
 }
 
-fn approval(asked: Approval) -> superstep_debate::Approval {
+fn approval(asked: ApprovalModeArg) -> superstep_debate::ApprovalMode {
     match asked {
-        Approval::Off => superstep_debate::Approval::Off,
-        Approval::BeforeSummary => superstep_debate::Approval::BeforeSummary,
-        Approval::EachRound => superstep_debate::Approval::EachRound,
+        ApprovalModeArg::Off => superstep_debate::ApprovalMode::Off,
+        ApprovalModeArg::BeforeSummary => superstep_debate::ApprovalMode::BeforeSummary,
+        ApprovalModeArg::EachRound => superstep_debate::ApprovalMode::EachRound,
     }
 }
 
-/// The name of the model as the application knows it, and what kind of thing speaks.
-fn voice(setup: &Setup, name: &str) -> Result<(String, String), Failure> {
+/// Resolves a model name to the name in the application and a label for users.
+fn resolve_model(setup: &CliConfig, name: &str) -> Result<(String, String), CliError> {
     match name {
         "local" | "rules" | "local/rules" => {
             return Ok(("local/rules".to_owned(), "rule-based voices, no language model".to_owned()));
         }
-        "weights" | WEIGHTS if !setup.settings.models.contains_key(name) => {
-            let model = usual_weights(setup).unwrap_or_else(|| Err(no_weights(WEIGHTS)))?;
-            return Ok((WEIGHTS.to_owned(), spoken(name, &model.info())));
+        "weights" | LOCAL_WEIGHTS_PROVIDER if !setup.settings.models.contains_key(name) => {
+            let model = default_weights(setup).unwrap_or_else(|| Err(no_weights(LOCAL_WEIGHTS_PROVIDER)))?;
+            return Ok((LOCAL_WEIGHTS_PROVIDER.to_owned(), model_label(name, &model.info())));
         }
         _ => {}
     }
@@ -114,14 +115,15 @@ fn voice(setup: &Setup, name: &str) -> Result<(String, String), Failure> {
     let Some(set) = setup.settings.models.get(name) else {
         let known: Vec<&str> =
             ["rules", "weights"].into_iter().chain(setup.settings.models.keys().map(String::as_str)).collect();
-        return Err(Failure::new(Code::ConfigInvalid, format!("no model `{name}`")).help(known_names(name, &known)));
+        return Err(CliError::new(ErrorCode::ConfigInvalid, format!("no model `{name}`"))
+            .help(did_you_mean_or_list(name, &known)));
     };
     refuse_offline(setup, name, is_remote(set))?;
-    Ok((name.to_owned(), spoken(name, &made(setup, name, set)?.info())))
+    Ok((name.to_owned(), model_label(name, &build_model(setup, name, set)?.info())))
 }
 
-/// Who speaks, for people; weights by the name that is in their file.
-fn spoken(name: &str, info: &ModelInfo) -> String {
+/// Returns the label of a model; local weights by the name in their file.
+fn model_label(name: &str, info: &ModelInfo) -> String {
     let label = superstep_debate::transcript::label(info.kind);
     match info.kind {
         ModelKind::Weights => format!("{info}, {label}"),
@@ -129,38 +131,38 @@ fn spoken(name: &str, info: &ModelInfo) -> String {
     }
 }
 
-fn refuse_offline(setup: &Setup, name: &str, is_remote: bool) -> Result<(), Failure> {
+fn refuse_offline(setup: &CliConfig, name: &str, is_remote: bool) -> Result<(), CliError> {
     if !setup.is_offline || !is_remote {
         return Ok(());
     }
     let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
-    Err(Failure::new(Code::PolicyRefused, message).help("superstep demo debate --model rules"))
+    Err(CliError::new(ErrorCode::PolicyRefused, message).help("superstep demo debate --model rules"))
 }
 
-/// A debate on a terminal, or as plain lines.
-struct DebateView {
-    screen: Screen,
-    out: Out,
-    /// Told once the debate has begun.
+/// Live display of a debate at a terminal, or plain lines.
+struct DebateRunView {
+    screen: LiveRegion,
+    out: Output,
+    /// Printed once the debate has started.
     heading: Option<String>,
     rounds: u32,
     round: u32,
     turn: u32,
-    /// Who speaks now, and what was heard.
+    /// Current agent, and its text so far.
     speaks: Option<(String, String)>,
     begun: Instant,
 }
 
-impl DebateView {
-    fn new(heading: String, rounds: u32, out: Out) -> Self {
-        let (screen, heading, begun) = (Screen::new(out), Some(heading), Instant::now());
+impl DebateRunView {
+    fn new(heading: String, rounds: u32, out: Output) -> Self {
+        let (screen, heading, begun) = (LiveRegion::new(out), Some(heading), Instant::now());
         Self { screen, out, heading, rounds, round: 0, turn: 0, speaks: None, begun }
     }
 
     fn line(&mut self, text: &str) {
         self.screen.clear();
         if self.out.is_text() {
-            self.out.result(text);
+            self.out.print_result(text);
         }
     }
 
@@ -176,11 +178,11 @@ impl DebateView {
         self.speaks = Some((voice.to_owned(), String::new()));
     }
 
-    /// What a voice said, whole.
+    /// Prints the complete message of an agent.
     fn settle(&mut self, output: &Value) {
         let Some((voice, heard)) = self.speaks.take() else { return };
-        let said = said(output).unwrap_or(heard);
-        for line in block(&voice, &said) {
+        let said = last_message_text(output).unwrap_or(heard);
+        for line in message_lines(&voice, &said) {
             self.line(&line);
         }
     }
@@ -188,7 +190,7 @@ impl DebateView {
     fn facts(&mut self, output: &Value) {
         for result in output["factCheckResults"].as_array().into_iter().flatten() {
             let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
-            let fact = cut(&format!("{}: {}", text("verdict"), text("claim")), width().saturating_sub(NAMES + 3));
+            let fact = truncate(&format!("{}: {}", text("verdict"), text("claim")), width().saturating_sub(NAMES + 3));
             self.line(&format!("  {}{fact}", padded("checked", NAMES)));
         }
     }
@@ -197,17 +199,18 @@ impl DebateView {
         let Some((voice, heard)) = self.speaks.as_ref().filter(|_| self.screen.is_due() && self.out.is_text()) else {
             return;
         };
-        let mut lines = block(voice, heard);
-        let facts = format!("{}/{} · {} · ^C stop", self.turn, self.rounds * 2 + 1, time(self.begun.elapsed()));
+        let mut lines = message_lines(voice, heard);
+        let facts =
+            format!("{}/{} · {} · ^C stop", self.turn, self.rounds * 2 + 1, format_duration(self.begun.elapsed()));
         let room = width().saturating_sub(columns(&facts) + 4);
-        lines.push(format!("{} {}{}", self.screen.spinner(), " ".repeat(room), toned(Tone::Faint, &facts)));
-        // Only what fits: the first lines of a long speech come back when it is done.
-        self.screen.draw(&lines[lines.len().saturating_sub(10)..]);
+        lines.push(format!("{} {}{}", self.screen.spinner(), " ".repeat(room), styled(TextStyle::Faint, &facts)));
+        // Only the last lines fit; the message is printed in full when it is complete.
+        self.screen.redraw(&lines[lines.len().saturating_sub(10)..]);
     }
 }
 
-impl Watch for DebateView {
-    fn tell(&mut self, told: &Told) {
+impl RunDisplay for DebateRunView {
+    fn on_event(&mut self, told: &PublishedEvent) {
         if let Some(heading) = self.heading.take() {
             self.line(&heading);
         }
@@ -222,13 +225,13 @@ impl Watch for DebateView {
                     heard.push_str(chunk);
                 }
             }
-            // The turn begins again: what was heard of it does not count.
+            // The node starts again: the text of the failed attempt is discarded.
             "on_retry" => self.speaks.iter_mut().for_each(|(_, heard)| heard.clear()),
             "on_chain_end" if is_node && VOICES.contains(&node) => self.settle(&event["data"]["output"]),
             "on_chain_end" if is_node && node == "fact_check" => self.facts(&event["data"]["output"]),
             _ => {}
         }
-        if self.out.format == Format::JsonLines {
+        if self.out.format == OutputFormat::JsonLines {
             self.out.json(event);
         }
         self.draw();
@@ -238,18 +241,18 @@ impl Watch for DebateView {
         self.draw();
     }
 
-    fn stopping(&mut self) {
+    fn on_stop_requested(&mut self) {
         self.screen.clear();
-        self.out.note("stopping; once more to leave at once");
+        self.out.print_note("stopping; once more to leave at once");
     }
 
-    fn pause(&mut self) {
+    fn clear(&mut self) {
         self.screen.clear();
     }
 }
 
-/// The text of the last message that a node wrote.
-fn said(output: &Value) -> Option<String> {
+/// Returns the text of the last message in the output of a node.
+fn last_message_text(output: &Value) -> Option<String> {
     let message = match &output["messages"] {
         Value::Array(messages) => messages.last()?,
         message => message,
@@ -258,8 +261,8 @@ fn said(output: &Value) -> Option<String> {
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
 
-/// A name, and what is said in as many lines as it takes.
-fn block(voice: &str, said: &str) -> Vec<String> {
+/// Wraps a message into lines behind the agent name.
+fn message_lines(voice: &str, said: &str) -> Vec<String> {
     let lines = wrap(said, width().saturating_sub(NAMES + 3).clamp(20, 96));
     let name = |at: usize| if at == 0 { voice } else { "" };
     lines.iter().enumerate().map(|(at, line)| format!("  {}{line}", padded(name(at), NAMES))).collect()

@@ -1,36 +1,40 @@
-//! `superstep demo scheduler`: one sentence to a family's calendar, with what every agent finds.
+//! `superstep demo scheduler`: one request to a family calendar, with the result of every agent.
 
-use superstep_scheduler::Options;
-use superstep_server::Desk;
+use superstep_scheduler::ConversationOptions;
+use superstep_server::RunService;
 
 use super::finish;
-use crate::args::{DemoScheduler, Global};
-use crate::failure::Failure;
+use crate::args::{DemoScheduler, GlobalArgs};
+use crate::cli_config::CliConfig;
+use crate::error::CliError;
 use crate::graphs;
 use crate::log;
-use crate::out::Out;
-use crate::run::{RunView, attend, new_thread};
-use crate::setup::Setup;
+use crate::output::Output;
+use crate::run::{RunView, new_thread, run_interactive};
 
-/// The graph, by name.
+/// Name of the graph.
 const GRAPH: &str = "scheduler";
 
-/// How a process ends whose request came to nothing.
+/// Exit code of a request that failed.
 const FAILED: u8 = 1;
 
-/// Says something to the family's calendar.
-pub(crate) async fn scheduler(asked: &DemoScheduler, global: &Global, out: &Out) -> Result<u8, Failure> {
-    log::listen(global, false);
-    let mut setup = Setup::load(global)?;
-    setup.move_in(&asked.household, GRAPH);
+/// Sends one request to the family calendar.
+pub(crate) async fn scheduler(asked: &DemoScheduler, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    log::init(global, false);
+    let mut setup = CliConfig::load(global)?;
+    setup.configure_family(&asked.household, GRAPH);
     let graph = graphs::find(&setup, GRAPH)?;
-    let drawing = graph.drawing();
-    let desk = Desk::open([graph], setup.open(out).await?)?;
-    let options = Options { user_id: asked.user.clone(), model: Some(asked.model.clone()), ..Options::default() };
+    let drawing = graph.diagram();
+    let desk = RunService::open([graph], setup.open_stores(out).await?)?;
+    let options = ConversationOptions {
+        user_id: asked.user.clone(),
+        model: Some(asked.model.clone()),
+        ..ConversationOptions::default()
+    };
     let thread = new_thread(&desk, GRAPH).await?;
-    let order = superstep_scheduler::order(&asked.say, &asked.user, thread.as_str());
-    let order = order.options(options.to_json());
-    let done = attend(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
+    let order = superstep_scheduler::run_request(&asked.say, &asked.user, thread.as_str());
+    let order = order.context(options.to_json());
+    let done = run_interactive(&desk, order, &mut RunView::new(None, &drawing, *out), out).await?;
     let is_failed = done.output["workflow_status"] == "failed";
     let code = finish(done, out)?;
     Ok(if is_failed { code.max(FAILED) } else { code })

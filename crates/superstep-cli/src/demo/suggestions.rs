@@ -1,155 +1,177 @@
-//! `superstep demo suggestions`: what is searched for while it is, then what to read.
+//! `superstep demo suggestions`: search queries while they run, then the suggestions.
 
 use serde_json::{Value, json};
-use superstep::Code;
-use superstep::model::{ModelKind, SharedModel};
+use superstep::ErrorCode;
+use superstep::models::{ModelKind, SharedModel};
 use superstep_suggestions::planner::{self, planner};
 use superstep_suggestions::sources::{NewPost, Sources};
 use superstep_suggestions::types::{McpSuggestion, PostSummary};
-use superstep_suggestions::{Asking, Context, Suggested, direct, document, graph};
+use superstep_suggestions::{
+    SuggestionResult, SuggestionRun, SuggestionsContext, create_suggestions_graph, direct_search, suggestions_json,
+};
 
 use crate::apps::models;
-use crate::args::{DemoSuggestions, Global};
-use crate::failure::Failure;
+use crate::args::{DemoSuggestions, GlobalArgs};
+use crate::cli_config::CliConfig;
+use crate::error::CliError;
 use crate::log;
-use crate::out::{Format, Out, Tone, toned};
-use crate::setup::Setup;
-use crate::words::{cut, harmless, padded, width, wrap};
+use crate::output::{Output, OutputFormat, TextStyle, styled};
+use crate::text::{padded, strip_control_characters, truncate, width, wrap};
 
-/// How wide the names of searches are.
+/// Width of the column with search names.
 const NAMES: usize = 8;
-/// How much of each source is shown.
+/// Maximum number of results printed per source.
 const SHOWN: usize = 3;
 
-/// Suggests something for a post.
-pub(crate) async fn suggestions(asked: &DemoSuggestions, global: &Global, out: &Out) -> Result<u8, Failure> {
-    log::listen(global, false);
-    let setup = Setup::load(global)?;
+/// Runs the suggestions agent for a post.
+pub(crate) async fn suggestions(asked: &DemoSuggestions, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
+    log::init(global, false);
+    let setup = CliConfig::load(global)?;
     let mut settings = asked.looking.settings(global.offline)?;
-    // What is tried out here leaves no post behind, and the sample is always fresh.
+    // The demo stores no posts, so the sample is the same every time.
     settings.posts = None;
     let sources = settings.open().await?;
-    note_left_out(&sources, out);
+    print_skipped_files(&sources, out);
     let post = post(asked, &sources).await?;
-    let (model, label) = decider(&setup, &sources, &asked.model)?;
+    let (model, label) = resolve_planner(&setup, &sources, &asked.model)?;
     if out.is_text() {
-        out.result(format!("{} · {label}", toned(Tone::Strong, "suggestions")));
-        wrap(&post.text, room()).iter().for_each(|line| out.result(format!("  {line}")));
-        out.result("");
+        out.print_result(format!("{} · {label}", styled(TextStyle::Strong, "suggestions")));
+        wrap(&post.text, room()).iter().for_each(|line| out.print_result(format!("  {line}")));
+        out.print_result("");
     }
     let hints = model.clone().filter(|model| model.info().kind != ModelKind::Rules);
-    let context = model.into_iter().fold(Context::new(&post.id), Context::model);
-    let context = settings.token.clone().into_iter().fold(context, Context::access_token);
-    let context = context.connected(sources, hints).await?;
-    let suggested = searched(&Asking::new(&context, &post.text, &post.tags)?, settings.max_tool_rounds, out).await?;
-    tell(&suggested, out);
+    let context = model.into_iter().fold(SuggestionsContext::new(&post.id), SuggestionsContext::model);
+    let context = settings.token.clone().into_iter().fold(context, SuggestionsContext::access_token);
+    let context = context.connect_mcp(sources, hints).await?;
+    let suggested =
+        run_search(&SuggestionRun::new(&context, &post.text, &post.tags)?, settings.max_tool_rounds, out).await?;
+    print_result(&suggested, out);
     Ok(0)
 }
 
-/// Says what of a folder is not searched.
-pub(crate) fn note_left_out(sources: &Sources, out: &Out) {
+/// Prints the files of a folder that are not searched.
+pub(crate) fn print_skipped_files(sources: &Sources, out: &Output) {
     let skipped = sources.skipped();
-    skipped.iter().take(SHOWN).for_each(|skipped| out.note(format_args!("not searched: {}", harmless(skipped))));
+    skipped
+        .iter()
+        .take(SHOWN)
+        .for_each(|skipped| out.print_note(format_args!("not searched: {}", strip_control_characters(skipped))));
     if skipped.len() > SHOWN {
-        out.note(format_args!("not searched: {} more", skipped.len() - SHOWN));
+        out.print_note(format_args!("not searched: {} more", skipped.len() - SHOWN));
     }
 }
 
-async fn post(asked: &DemoSuggestions, sources: &Sources) -> Result<PostSummary, Failure> {
+async fn post(asked: &DemoSuggestions, sources: &Sources) -> Result<PostSummary, CliError> {
     let posts = sources.posts();
     if let Some(text) = &asked.post {
         return Ok(posts.create(NewPost::new(text)).await?);
     }
     let missing = || {
-        let failure = Failure::new(Code::NotFound, format!("the sample has no post `{}`", asked.id));
+        let failure = CliError::new(ErrorCode::NotFound, format!("the sample has no post `{}`", asked.id));
         failure.help("superstep demo suggestions --post \"How do I …?\"")
     };
     posts.get(&asked.id).await?.ok_or_else(missing)
 }
 
-/// Who decides, and what people call it.
-fn decider(setup: &Setup, sources: &Sources, name: &str) -> Result<(Option<SharedModel>, String), Failure> {
+/// Resolves a model name to the planning model and a label for users.
+fn resolve_planner(
+    setup: &CliConfig,
+    sources: &Sources,
+    name: &str,
+) -> Result<(Option<SharedModel>, String), CliError> {
     match name {
         "local" | "rules" | "local/rules" => {
             return Ok((Some(planner(sources.clone()).into()), planner::LABEL.to_owned()));
         }
-        "direct" | "local/direct" => return Ok((None, direct::LABEL.to_owned())),
+        "direct" | "local/direct" => return Ok((None, direct_search::LABEL.to_owned())),
         _ => {}
     }
     if setup.is_offline && !setup.settings.models.contains_key(name) && name.contains('/') {
         let message = format!("model `{name}` is asked over the network, and `--offline` forbids it");
-        return Err(Failure::new(Code::PolicyRefused, message).help("superstep demo suggestions --model local"));
+        return Err(CliError::new(ErrorCode::PolicyRefused, message).help("superstep demo suggestions --model local"));
     }
     Ok((Some(models(setup).get(name, &["local", "direct"])?), format!("{name}, a language model")))
 }
 
-/// Runs the search, and tells what is searched for.
-async fn searched(asking: &Asking, rounds: u32, out: &Out) -> Result<Suggested, Failure> {
-    let Some(run) = asking.run(&graph(rounds)?) else { return Ok(asking.directly(None).await) };
+/// Runs the search, and prints the queries.
+async fn run_search(asking: &SuggestionRun, rounds: u32, out: &Output) -> Result<SuggestionResult, CliError> {
+    let Some(run) = asking.run(&create_suggestions_graph(rounds)?) else {
+        return Ok(asking.search_without_model(None).await);
+    };
     let mut events = run.stream_events();
     while let Some(event) = events.next().await {
         let event = serde_json::to_value(&event).unwrap_or_default();
         match out.format {
-            Format::Text => searching(&event, out),
-            Format::JsonLines => out.json(&event),
-            Format::Json => {}
+            OutputFormat::Text => print_query(&event, out),
+            OutputFormat::JsonLines => out.json(&event),
+            OutputFormat::Json => {}
         }
     }
-    Ok(asking.conclude(events.finish().await).await?)
+    Ok(asking.finish(events.finish().await).await?)
 }
 
-fn searching(event: &Value, out: &Out) {
+fn print_query(event: &Value, out: &Output) {
     let name = event["name"].as_str().unwrap_or_default();
     if let (Some("on_tool_start"), Some(source)) = (event["event"].as_str(), name.strip_prefix("search_")) {
         let query = event["data"]["input"]["query"].as_str().unwrap_or_default();
-        out.result(format!("  search {}{}", padded(source, NAMES), cut(query, room())));
+        out.print_result(format!("  search {}{}", padded(source, NAMES), truncate(query, room())));
     }
 }
 
-fn tell(suggested: &Suggested, out: &Out) {
+fn print_result(suggested: &SuggestionResult, out: &Output) {
     match out.format {
-        Format::Text => show(suggested, out),
-        Format::Json => out.json(&document(suggested)),
-        Format::JsonLines => out.json(&json!({ "event": "suggestions", "data": document(suggested) })),
+        OutputFormat::Text => show(suggested, out),
+        OutputFormat::Json => out.json(&suggestions_json(suggested)),
+        OutputFormat::JsonLines => out.json(&json!({ "event": "suggestions", "data": suggestions_json(suggested) })),
     }
 }
 
-fn show(suggested: &Suggested, out: &Out) {
+fn show(suggested: &SuggestionResult, out: &Output) {
     let response = &suggested.response;
     let hint = response.action_hint.as_deref().unwrap_or("nothing was found that would help");
     wrap(hint, room()).iter().enumerate().for_each(|(at, line)| {
         let name = if at == 0 { "next" } else { "" };
-        out.result(format!("{}{}{line}", if at == 0 { "\n" } else { "" }, padded(name, NAMES)));
+        out.print_result(format!("{}{}{line}", if at == 0 { "\n" } else { "" }, padded(name, NAMES)));
     });
     section("Microsoft 365", &response.m365, out);
     section("documents", &response.docs, out);
     section("issues", &response.issues, out);
     if !response.posts.is_empty() {
-        out.result("\nposts");
+        out.print_result("\nposts");
         for post in &response.posts {
-            out.result(format!("  {}", cut(&post.text, room())));
-            out.result(toned(Tone::Faint, &format!("    {} · {}", harmless(&post.author_name), harmless(&post.id))));
+            out.print_result(format!("  {}", truncate(&post.text, room())));
+            out.print_result(styled(
+                TextStyle::Faint,
+                &format!(
+                    "    {} · {}",
+                    strip_control_characters(&post.author_name),
+                    strip_control_characters(&post.id)
+                ),
+            ));
         }
     }
     for source in &response.unavailable_sources {
-        let reason = suggested.reasons.get(source).map_or("no reason given", String::as_str);
-        out.note(format_args!("{source} was not searched: {}", harmless(reason)));
+        let reason = suggested.unavailable_reasons.get(source).map_or("no reason given", String::as_str);
+        out.print_note(format_args!("{source} was not searched: {}", strip_control_characters(reason)));
     }
-    suggested.warnings.iter().for_each(|warning| out.note(format_args!("warning: {}", harmless(warning))));
+    suggested
+        .warnings
+        .iter()
+        .for_each(|warning| out.print_note(format_args!("warning: {}", strip_control_characters(warning))));
 }
 
-fn section(name: &str, found: &[McpSuggestion], out: &Out) {
+fn section(name: &str, found: &[McpSuggestion], out: &Output) {
     if found.is_empty() {
         return;
     }
-    out.result(format!("\n{name}"));
+    out.print_result(format!("\n{name}"));
     for suggestion in found.iter().take(SHOWN) {
-        out.result(format!("  {}", cut(&suggestion.title, room())));
-        wrap(&suggestion.description, room()).iter().take(2).for_each(|line| out.result(format!("    {line}")));
-        out.result(toned(Tone::Faint, &format!("    {}", cut(&suggestion.url, room()))));
+        out.print_result(format!("  {}", truncate(&suggestion.title, room())));
+        wrap(&suggestion.description, room()).iter().take(2).for_each(|line| out.print_result(format!("    {line}")));
+        out.print_result(styled(TextStyle::Faint, &format!("    {}", truncate(&suggestion.url, room()))));
     }
     if found.len() > SHOWN {
-        out.result(toned(Tone::Faint, &format!("  and {} more", found.len() - SHOWN)));
+        out.print_result(styled(TextStyle::Faint, &format!("  and {} more", found.len() - SHOWN)));
     }
 }
 

@@ -1,20 +1,20 @@
-//! The assistant: 60 questions about a shop, answered by rules.
+//! Evaluation of the assistant: 60 questions about a shop, answered by the rule-based model.
 
 use std::path::Path;
 
-use superstep_assistant::eval::{Mark, Row, Score, eval, questions};
+use superstep_assistant::eval::{EvalRow, EvalScore, Grade, eval, questions};
 use superstep_assistant::sample::unpack;
 
 use super::BELOW;
-use crate::failure::Failure;
-use crate::out::{Out, Tone, toned};
-use crate::setup::ASSISTANT;
-use crate::words::{columns, cut, padded, width};
+use crate::cli_config::ASSISTANT;
+use crate::error::CliError;
+use crate::output::{Output, TextStyle, styled};
+use crate::text::{columns, padded, truncate, width};
 
-/// So many of the questions must be right, and none wrong.
+/// Minimum number of correct answers; wrong answers are not permitted at all.
 const BAR: usize = 45;
 
-pub(super) async fn assistant(out: &Out) -> Result<u8, Failure> {
+pub(super) async fn assistant(out: &Output) -> Result<u8, CliError> {
     let folder = Path::new(ASSISTANT);
     unpack(folder)?;
     let score = eval(folder, &questions()?).await?;
@@ -26,21 +26,21 @@ pub(super) async fn assistant(out: &Out) -> Result<u8, Failure> {
     Ok(if is_enough { 0 } else { BELOW })
 }
 
-fn show(score: &Score, is_enough: bool, out: &Out) {
-    let Score { right, wrong, unknown, of, rows } = score;
+fn show(score: &EvalScore, is_enough: bool, out: &Output) {
+    let EvalScore { right, wrong, unknown, of, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
-    rows.iter().for_each(|row| out.result(line(row, widest)));
-    out.result(format!("\n{right} of {of} right, {wrong} wrong with confidence, {unknown} not known"));
-    let (tone, word) = if is_enough { (Tone::Good, "enough") } else { (Tone::Bad, "too few") };
-    out.note(format_args!("{}: the bar is {BAR} right and none wrong", toned(tone, word)));
+    rows.iter().for_each(|row| out.print_result(line(row, widest)));
+    out.print_result(format!("\n{right} of {of} right, {wrong} wrong with confidence, {unknown} not answered"));
+    let (tone, word) = if is_enough { (TextStyle::Good, "enough") } else { (TextStyle::Bad, "too few") };
+    out.print_note(format_args!("{}: the bar is {BAR} right and none wrong", styled(tone, word)));
 }
 
-fn line(row: &Row, widest: usize) -> String {
+fn line(row: &EvalRow, widest: usize) -> String {
     let verdict = match row.verdict {
-        Mark::Right => "right",
-        Mark::Wrong => "WRONG",
-        Mark::Unknown => "unknown",
+        Grade::Right => "right",
+        Grade::Wrong => "WRONG",
+        Grade::Unknown => "refused",
     };
     let room = width().saturating_sub(widest + 11);
-    format!("{}  {verdict:<7}  {}", padded(&row.id, widest), cut(&row.question, room))
+    format!("{}  {verdict:<7}  {}", padded(&row.id, widest), truncate(&row.question, room))
 }

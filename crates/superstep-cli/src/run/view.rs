@@ -1,37 +1,37 @@
-//! A run at the command line: its tree on stderr, and on stdout what `--stream` asks for.
+//! Display of a run: the node tree on stderr, and on stdout the stream that `--stream` selects.
 
 use serde_json::{Value, json};
-use superstep::core::drawing::Drawing;
-use superstep_server::{Shown, Told};
+use superstep::core::diagram::Diagram;
+use superstep_server::{PublishedEvent, ThreadState};
 
-use super::tree::Tree;
-use crate::args::Stream;
-use crate::drive::Watch;
-use crate::out::{Format, Out, write_stdout};
-use crate::words::{escaped, harmless, summary};
+use super::tree::NodeTree;
+use crate::args::StreamModeArg;
+use crate::output::{Output, OutputFormat, write_stdout};
+use crate::run_driver::RunDisplay;
+use crate::text::{escaped, strip_control_characters, summary};
 
-/// What a run shows.
+/// Display of a run.
 pub(crate) struct RunView {
-    tree: Tree,
-    stream: Option<Stream>,
-    out: Out,
-    /// Whether a line of tokens has begun.
+    tree: NodeTree,
+    stream: Option<StreamModeArg>,
+    out: Output,
+    /// True if a line of tokens has started.
     is_open: bool,
 }
 
 impl RunView {
-    pub(crate) fn new(stream: Option<Stream>, drawing: &Drawing, out: Out) -> Self {
-        // Lines for programs are events unless told.
-        let stream = stream.or_else(|| (out.format == Format::JsonLines).then_some(Stream::Events));
-        let stream = stream.filter(|_| out.format != Format::Json);
-        Self { tree: Tree::new(drawing, out), stream, out, is_open: false }
+    pub(crate) fn new(stream: Option<StreamModeArg>, drawing: &Diagram, out: Output) -> Self {
+        // Default of JSON Lines: events.
+        let stream = stream.or_else(|| (out.format == OutputFormat::JsonLines).then_some(StreamModeArg::Events));
+        let stream = stream.filter(|_| out.format != OutputFormat::Json);
+        Self { tree: NodeTree::new(drawing, out), stream, out, is_open: false }
     }
 
-    /// A line on stdout, in the form that is wanted.
+    /// Prints a line to stdout in the selected format.
     fn line(&mut self, text: impl FnOnce() -> String, json: impl FnOnce() -> Value) {
         self.tree.clear();
         match self.out.format {
-            Format::Text => self.out.result(escaped(&text())),
+            OutputFormat::Text => self.out.print_result(escaped(&text())),
             _ => self.out.json(&json()),
         }
     }
@@ -51,7 +51,7 @@ impl RunView {
         }
         if self.out.is_text() {
             self.tree.clear();
-            write_stdout(&harmless(text));
+            write_stdout(&strip_control_characters(text));
             self.is_open = true;
         } else {
             let node = &event["metadata"]["node"];
@@ -67,53 +67,53 @@ impl RunView {
     }
 }
 
-impl Watch for RunView {
-    fn tell(&mut self, told: &Told) {
+impl RunDisplay for RunView {
+    fn on_event(&mut self, told: &PublishedEvent) {
         let event = told.event();
         match (self.stream, told.kind()) {
-            (Some(Stream::Events), _) => self.line(|| told.text().to_owned(), || event.clone()),
-            (Some(Stream::Updates), "on_chain_end") if is_of_node(event) => self.update(event),
-            (Some(Stream::Tokens), "on_chat_model_stream") => self.token(event),
-            (Some(Stream::Tokens), "on_chat_model_end") => self.close(),
+            (Some(StreamModeArg::Events), _) => self.line(|| told.text().to_owned(), || event.clone()),
+            (Some(StreamModeArg::Updates), "on_chain_end") if is_of_node(event) => self.update(event),
+            (Some(StreamModeArg::Tokens), "on_chat_model_stream") => self.token(event),
+            (Some(StreamModeArg::Tokens), "on_chat_model_end") => self.close(),
             _ => {}
         }
         if matches!(told.kind(), "on_chain_end" | "on_chain_error") {
-            // What is settled begins on a line of its own.
+            // Permanent lines start on a line of their own.
             self.close();
         }
-        self.tree.tell(told);
+        self.tree.on_event(told);
         self.tick();
     }
 
-    fn values(&mut self, state: &Shown) {
+    fn on_values(&mut self, state: &ThreadState) {
         let json = || json!({ "step": state.step, "checkpoint": state.checkpoint_id, "values": state.values });
         self.line(|| state.values.to_string(), json);
     }
 
     fn wants_values(&self) -> bool {
-        self.stream == Some(Stream::Values)
+        self.stream == Some(StreamModeArg::Values)
     }
 
     fn tick(&mut self) {
-        // A line of tokens that has begun must not be drawn over.
+        // A line of tokens must not be overwritten.
         if !self.is_open {
-            self.tree.draw();
+            self.tree.redraw();
         }
     }
 
-    fn stopping(&mut self) {
+    fn on_stop_requested(&mut self) {
         self.close();
         self.tree.clear();
-        self.out.note("stopping; once more to leave at once");
+        self.out.print_note("stopping; once more to leave at once");
     }
 
-    fn pause(&mut self) {
+    fn clear(&mut self) {
         self.close();
         self.tree.pause();
     }
 }
 
-/// Whether an event is of a node of the outermost graph, and not of something in it.
+/// Returns true if an event belongs to a node of the root graph, and not to something inside the node.
 fn is_of_node(event: &Value) -> bool {
     event["metadata"]["path"] == "" && event["metadata"]["node"].is_string() && event["metadata"]["model"].is_null()
 }

@@ -1,4 +1,4 @@
-//! The assistant at the command line, over data of one's own: the file that says where everything is.
+//! Tests of the assistant at the command line with own data, configured by a file.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use crate::support::Folder;
 
 const POLICY: &str = "[roles.clerk]\ntools = ['bq_query', 'list_tables', 'search_docs', 'fetch_url', 'library_*']\n";
 
-/// A folder with an installation in `own`, whose file has these lines beside the usual ones.
+/// Creates a folder with an installation in `own`; `more` is appended to its configuration file.
 fn installed(name: &str, more: &str) -> Folder {
     let folder = Folder::new(name);
     for part in ["own/tables", "own/handbook"] {
@@ -28,7 +28,7 @@ fn installed(name: &str, more: &str) -> Folder {
 
 const FILE: [&str; 2] = ["--assistant", "own/assistant.toml"];
 
-/// R-CLI-3, R-PLN-53: the demo, a run and what goes on with it answer from own data, by flag and by variable.
+/// R-CLI-3, R-PLN-53: the demo, a run and its resumption answer from own data, configured by flag and by variable.
 #[test]
 fn the_assistant_answers_from_own_data() {
     let folder = installed("assistant-own", "");
@@ -48,7 +48,7 @@ fn the_assistant_answers_from_own_data() {
     assert_eq!((&record["title"], &record["options"]["userId"]), (&json!("How many orders?"), &json!("ana")));
 }
 
-/// R-PLN-57: the check says how many are right, with a row for each question, and none is wrong.
+/// R-CLI-5a, R-PLN-57: the evaluation counts correct answers, has a row for each question, and no answer is wrong.
 #[test]
 fn the_check_counts_what_is_right() {
     let folder = Folder::new("assistant-eval");
@@ -59,7 +59,7 @@ fn the_check_counts_what_is_right() {
     assert_eq!((&score["wrong"], score["rows"].as_array().map(Vec::len)), (&json!(0), Some(60)));
 }
 
-/// R-CLI-3, R-PLN-23: a question without words is refused, and it is said why.
+/// R-CLI-3, R-PLN-23: a question without words is rejected with the reason.
 #[test]
 fn a_question_without_words_is_refused_with_the_reason() {
     let folder = Folder::new("assistant-empty");
@@ -67,7 +67,7 @@ fn a_question_without_words_is_refused_with_the_reason() {
     assert!(said.code != 0 && said.stderr.contains("the message has no words"), "{} {}", said.code, said.stderr);
 }
 
-/// Asks a server that was just started for some JSON.
+/// Requests JSON from a server that was just started.
 fn get(address: &str, path: &str) -> Value {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
@@ -76,7 +76,8 @@ fn get(address: &str, path: &str) -> Value {
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
-/// R-CLI-6, R-PLN-54, R-PLN-55: a server offers own tables, the web and the tools of an MCP server, to those who may.
+/// R-CLI-6a, R-PLN-54, R-PLN-55: a server offers own tables, the web and the tools of an MCP server to permitted
+/// users.
 #[test]
 fn a_server_has_own_tables_the_web_and_tools_of_others() {
     let program = env!("CARGO_BIN_EXE_superstep");
@@ -101,7 +102,8 @@ fn a_server_has_own_tables_the_web_and_tools_of_others() {
     assert!(!tools.iter().any(|name| name == "calculate"), "the policy does not name it");
 }
 
-/// R-CLI-10, R-CLI-17: what is wrong with the file is said with its key; with `--offline` it names nothing on the network.
+/// R-CLI-10, R-CLI-17: errors in the file name its key; with `--offline` the file must not name anything on the
+/// network.
 #[test]
 fn a_file_that_is_wrong_is_a_clear_error() {
     let folder = installed("assistant-wrong", "");
@@ -127,7 +129,7 @@ fn a_file_that_is_wrong_is_a_clear_error() {
     }
     let missing = folder.run(&["serve", "--assistant", "none.toml"]);
     assert!(missing.code == 78 && missing.stderr.contains("`none.toml`"), "{}", missing.stderr);
-    // Nobody else is kept from running, and the variable is no setting.
+    // Other graphs still run, and the variable is not a setting.
     let other = folder
         .command(&["run", "titles", "--input", r#"{"text":"x"}"#])
         .env("SUPERSTEP_ASSISTANT", "none.toml")

@@ -1,8 +1,8 @@
-//! What the doctor finds, and what settings are shown as.
+//! Tests of the doctor's report, and of the printed settings.
 
 use crate::support::Folder;
 
-/// R-CLI-6: everything is looked at; the report names variables and never values.
+/// R-CLI-6a: everything is checked; the report contains variable names and never values.
 #[test]
 fn the_doctor_reports_without_secrets() {
     let folder = Folder::new("doctor");
@@ -25,7 +25,7 @@ fn the_doctor_reports_without_secrets() {
     assert!(report.starts_with("```text\n") && report.ends_with("```\n"));
 }
 
-/// R-CLI-6: weights that this build cannot run are noted, without the path of their file.
+/// R-CLI-6a: weights that this build cannot run are noted, without the path of their file.
 #[test]
 fn the_doctor_notes_weights_that_cannot_be_asked() {
     let folder = Folder::new("doctor-weights");
@@ -39,7 +39,7 @@ fn the_doctor_notes_weights_that_cannot_be_asked() {
     assert!(!said.stdout.contains("MARKER"));
 }
 
-/// R-CLI-6: what is broken ends with 1, and is named.
+/// R-CLI-6a: a failed check is named and leads to exit code 1.
 #[test]
 fn the_doctor_ends_with_one_when_something_is_broken() {
     let folder = Folder::new("sick");
@@ -52,7 +52,7 @@ fn the_doctor_ends_with_one_when_something_is_broken() {
     assert_eq!(broken[0]["says"], "titles: failed with SS-001");
 }
 
-/// R-CLI-6: also where something is broken the report names no path; who sits there is told in full.
+/// R-CLI-6a: a report with failed checks contains no path; stderr has the full error.
 #[test]
 fn the_report_of_something_broken_names_no_path() {
     let folder = Folder::new("sick-paths");
@@ -73,7 +73,7 @@ fn the_report_of_something_broken_names_no_path() {
     }
 }
 
-/// R-CLI-6: a store that cannot be written to is found.
+/// R-CLI-6a: storage that cannot be written to is detected.
 #[test]
 fn the_doctor_tries_the_store() {
     let folder = Folder::new("store");
@@ -83,7 +83,7 @@ fn the_doctor_tries_the_store() {
     assert!(said.stdout.contains("broken store: sqlite: failed with SS-029"), "{}", said.stdout);
 }
 
-/// R-CLI-6: settings with where they came from; secrets are hidden.
+/// R-CLI-6a: settings are printed with their sources; secrets are hidden.
 #[test]
 fn settings_are_shown_with_their_origin_and_without_secrets() {
     let folder = Folder::new("config");

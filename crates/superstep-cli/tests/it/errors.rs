@@ -1,10 +1,10 @@
-//! What people read when something is wrong, and how the process ends.
+//! Tests of error messages and exit codes.
 
 use serde_json::json;
 
 use crate::support::Folder;
 
-/// Each line, what was said about it, and how it ended.
+/// Runs the command lines, and returns each with its stderr and exit code.
 fn all_said(folder: &Folder, rows: &[&[&str]]) -> String {
     let said = rows.iter().map(|words| {
         let said = folder.run(words);
@@ -14,8 +14,7 @@ fn all_said(folder: &Folder, rows: &[&[&str]]) -> String {
     said.collect::<Vec<_>>().join("\n")
 }
 
-/// R-CLI-11, R-CLI-12, R-CLI-15: a line that cannot be read is answered in two lines: what is wrong, and what was
-/// probably meant.
+/// R-CLI-11, R-CLI-12, R-CLI-15: a usage error prints two lines: the error, and a suggestion.
 #[test]
 fn wrong_usage_shows_the_two_lines_that_matter() {
     let folder = Folder::new("usage");
@@ -40,8 +39,8 @@ fn wrong_usage_shows_the_two_lines_that_matter() {
     ");
 }
 
-/// R-CLI-10, R-CLI-11, R-CLI-12: graphs, fields, input and settings that do not fit: the fact, every place, what to do,
-/// the code.
+/// R-CLI-10, R-CLI-11, R-CLI-12: errors in graphs, fields, input and settings have a message, every location,
+/// advice and the code.
 #[test]
 fn what_is_wrong_is_said_with_what_to_do_about_it() {
     let folder = Folder::new("errors");
@@ -84,7 +83,7 @@ fn what_is_wrong_is_said_with_what_to_do_about_it() {
     "#);
 }
 
-/// R-CLI-11: a graph with a slip in its name.
+/// R-CLI-11: a misspelled graph name.
 #[test]
 fn a_graph_that_is_not_there_is_answered_with_the_nearest() {
     let said = Folder::new("near-graph").run(&["run", "titels"]);
@@ -93,7 +92,7 @@ fn a_graph_that_is_not_there_is_answered_with_the_nearest() {
     assert!(said.stderr.starts_with(expected), "{}", said.stderr);
 }
 
-/// R-CLI-10: a graph file with mistakes is refused with every place.
+/// R-CLI-10: a graph file with errors is rejected with every location.
 #[test]
 fn a_broken_graph_file_is_refused_with_every_place_and_keeps_no_other_from_running() {
     let folder = Folder::new("broken");
@@ -105,7 +104,7 @@ fn a_broken_graph_file_is_refused_with_every_place_and_keeps_no_other_from_runni
     assert_eq!(folder.run(&["run", "titles", "--input", r#"{"text":"a"}"#]).code, 0);
 }
 
-/// R-CLI-7, R-CLI-12: programs read errors as JSON, on stderr, with the exit code of the table.
+/// R-CLI-7, R-CLI-12: errors for programs are JSON on stderr, with the exit code of the table.
 #[test]
 fn errors_are_json_where_results_are() {
     let folder = Folder::new("error-json");
@@ -117,7 +116,8 @@ fn errors_are_json_where_results_are() {
     assert_eq!((said.code, said.stdout.as_str()), (65, ""));
 }
 
-/// R-CLI-10: a run that fails says what is saved and how it goes on; trying again goes on behind what was done.
+/// R-CLI-10: a failed run prints the saved thread and how to resume it; the next attempt continues after the
+/// finished nodes.
 #[test]
 fn a_failed_run_is_saved_and_goes_on() {
     let folder = Folder::new("failed");

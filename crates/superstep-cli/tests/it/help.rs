@@ -1,4 +1,4 @@
-//! Help, the start, and how fast it is there.
+//! Tests of help, welcome text and startup time.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const COMMANDS: [&str; 15] = [
     "version",
 ];
 
-/// R-CLI-15: four lines for whoever types the name alone.
+/// R-CLI-15: the command without arguments prints four lines.
 #[test]
 fn the_name_alone_shows_where_to_start() {
     insta::assert_snapshot!(Folder::empty("start").run(&[]).shown(), @r"
@@ -35,7 +35,7 @@ fn the_name_alone_shows_where_to_start() {
     ");
 }
 
-/// R-CLI-15: `-h` fits a screen of 24 lines, `--help` begins with examples; for every command.
+/// R-CLI-15: for every command `-h` fits a screen of 24 lines and `--help` begins with examples.
 #[test]
 fn short_help_fits_a_screen_and_long_help_begins_with_examples() {
     let folder = Folder::empty("help");
@@ -53,7 +53,7 @@ fn short_help_fits_a_screen_and_long_help_begins_with_examples() {
     assert!(folder.run(&["--help"]).stdout.starts_with("Examples:\n  superstep demo debate"));
 }
 
-/// R-CLI-15: what `run` takes, as people read it.
+/// R-CLI-15: the help of `run` as users see it.
 #[test]
 fn the_help_of_run_names_every_way_to_give_input() {
     insta::assert_snapshot!(Folder::empty("help-run").run(&["run", "-h"]).stdout, @r"
@@ -73,7 +73,8 @@ fn the_help_of_run_names_every_way_to_give_input() {
     ");
 }
 
-/// R-CLI-18: it is there in under 50 ms, and leaves nothing behind. The best of many: the machine may be busy.
+/// R-CLI-18, R-CLI-6a: the program starts in under 50 ms, and leaves no file behind. The best of many attempts, because the
+/// machine may be busy.
 #[test]
 fn it_starts_in_under_fifty_milliseconds() {
     let folder = Folder::empty("fast");

@@ -1,23 +1,23 @@
-//! The command line as people and programs meet it: the real binary, in folders of its own.
+//! Integration tests of the command line: the real binary, in temporary folders.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod assistant;
-mod debates;
-mod demos;
+#[cfg(unix)]
+mod cancellation;
+mod completions;
+mod debate_http;
+mod demo;
 mod doctor;
 mod errors;
 mod help;
-mod killed;
-mod names;
 #[cfg(unix)]
-mod people;
+mod interrupts;
 mod runs;
 mod scheduler;
-mod served;
-mod serving;
-#[cfg(unix)]
-mod stops;
+mod serve;
+mod server_kill;
+mod server_process;
 mod suggestions;
 mod support;
 #[cfg(unix)]

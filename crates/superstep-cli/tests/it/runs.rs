@@ -1,13 +1,15 @@
-//! Runs: results on stdout, the tree on stderr, every form of output.
+//! Tests of runs: results on stdout, the node tree on stderr, every output format.
 
 use serde_json::json;
 
 use crate::support::Folder;
+#[cfg(unix)]
+use crate::terminal::Terminal;
 
 const INPUT: &str = r#"{"text":"fox"}"#;
 
-/// R-CLI-4, R-CLI-7, R-CLI-9: the result alone on stdout, plain lines and the last line with time, tokens, thread on
-/// stderr; the store is made, and said so once.
+/// R-CLI-4a, R-CLI-7, R-CLI-9, R-CLI-12: stdout has only the result; stderr has plain lines and a summary with time, tokens
+/// and thread; the storage is created, and a note says so once.
 #[test]
 fn a_run_tells_its_result_on_stdout_and_its_nodes_on_stderr() {
     let folder = Folder::new("run");
@@ -28,7 +30,7 @@ fn a_run_tells_its_result_on_stdout_and_its_nodes_on_stderr() {
     assert_eq!(folder.run(&["run", "titles", "--input", INPUT, "--quiet"]).stderr, "");
 }
 
-/// R-CLI-4: input as JSON, from a file, from stdin.
+/// R-CLI-4a: input as JSON, from a file, from stdin.
 #[test]
 fn input_comes_from_a_file_or_from_stdin() {
     let folder = Folder::new("input");
@@ -40,7 +42,7 @@ fn input_comes_from_a_file_or_from_stdin() {
     assert!(piped.status.success());
 }
 
-/// R-CLI-7: one document for programs.
+/// R-CLI-7: `--json` prints one document.
 #[test]
 fn a_run_is_one_json_document() {
     let folder = Folder::new("json");
@@ -53,7 +55,7 @@ fn a_run_is_one_json_document() {
     assert!(said["tokens"].as_u64().unwrap() > 0);
 }
 
-/// R-CLI-4, R-CLI-7: each mode of streaming as lines, and the end as the last one.
+/// R-CLI-4a, R-CLI-7: each stream mode as lines, with the result as the last line.
 #[test]
 fn a_run_is_told_line_by_line_in_every_mode() {
     let folder = Folder::new("lines");
@@ -78,14 +80,14 @@ fn a_run_is_told_line_by_line_in_every_mode() {
     assert_eq!(unspecified.len(), events.len() + 1);
 }
 
-/// R-CLI-4: for people, tokens are the text itself.
+/// R-CLI-4a: in text output, tokens are printed as plain text.
 #[test]
 fn tokens_for_people_are_the_words_of_the_model() {
     let folder = Folder::new("tokens");
     assert_eq!(folder.run(&["run", "titles", "--input", INPUT, "--stream", "tokens"]).stdout, "Foxes and dogs\n");
 }
 
-/// R-CLI-4: a thread goes on with a new input.
+/// R-CLI-4a: a thread continues with a new input.
 #[test]
 fn a_thread_keeps_its_state_between_commands() {
     let folder = Folder::new("thread");
@@ -95,7 +97,7 @@ fn a_thread_keeps_its_state_between_commands() {
     assert_eq!(history.as_array().unwrap().len(), 6);
 }
 
-/// R-CLI-8: colour is forced and forbidden, by flag and by environment; meaning does not depend on it.
+/// R-CLI-8: colour is enabled and disabled by flag and environment; the meaning does not depend on it.
 #[test]
 fn colour_is_a_choice_and_never_the_meaning() {
     let folder = Folder::new("colour");
@@ -109,9 +111,25 @@ fn colour_is_a_choice_and_never_the_meaning() {
     assert!(!colored(&words, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
     assert!(colored(&[&words[..], &["--color", "always"]].concat(), &[("NO_COLOR", "1")]));
     assert!(!colored(&[&words[..], &["--color=never"]].concat(), &[("CLICOLOR_FORCE", "1")]));
+    let plain = folder.run(&words).stderr;
+    assert!(plain.contains(" ✓ title") && plain.contains("done · "), "{plain}");
 }
 
-/// R-CLI-5: a graph in every form; a graph file as Rust.
+/// R-CLI-8: `auto` colours a terminal, unless it is dumb or somebody wants no colour.
+#[cfg(unix)]
+#[test]
+fn a_terminal_has_colour_unless_it_is_dumb() {
+    let folder = Folder::new("colour-terminal");
+    for (variable, value, expected) in [("TERM", "xterm", true), ("TERM", "dumb", false), ("NO_COLOR", "1", false)] {
+        let mut command = folder.command(&["run", "titles", "--input", INPUT]);
+        // On a machine of CI a dumb terminal is coloured all the same.
+        command.env_remove("CI").env(variable, value);
+        let (seen, code) = Terminal::start(command).end();
+        assert_eq!((code, seen.contains("\u{1b}[32m")), (0, expected), "{variable}={value}: {seen:?}");
+    }
+}
+
+/// R-CLI-5a: a graph in every form; a graph file as Rust.
 #[test]
 fn a_graph_is_drawn_in_every_form() {
     let folder = Folder::new("graph");
@@ -121,7 +139,7 @@ fn a_graph_is_drawn_in_every_form() {
         ("dot", "digraph"),
         ("svg", "<svg"),
         ("json", "\"nodes\""),
-        ("rust", "pub fn build(parts: &Parts)"),
+        ("rust", "pub fn build(parts: &Components)"),
     ];
     for (format, part) in rows {
         let said = folder.run(&["graph", "titles", "--format", format]);
@@ -131,7 +149,7 @@ fn a_graph_is_drawn_in_every_form() {
     assert!(!folder.path().join(".superstep").exists(), "drawing needs no store");
 }
 
-/// R-CLI-17: nothing is asked over the network when that is forbidden, and the error says so.
+/// R-CLI-17: with `--offline` a network model is an error.
 #[test]
 fn offline_makes_a_model_behind_the_network_an_error() {
     let folder = Folder::new("offline");

@@ -1,18 +1,18 @@
-//! The scheduler at the command line: the demo, the check, a family of one's own.
+//! Tests of the scheduler at the command line: demo, evaluation, own family.
 
 use serde_json::json;
 
 use crate::support::Folder;
 
 mod bad_input;
+mod end_to_end;
 mod family;
-#[cfg(unix)]
-mod killed;
 mod races;
-mod stories;
-mod trouble;
+#[cfg(unix)]
+mod server_kill;
+mod store_outage;
 
-/// R-CLI-3, R-FAM-113, R-FAM-118: the demo needs nothing but the binary, and keeps the calendar beside the threads.
+/// R-CLI-3, R-FAM-113, R-FAM-118: the demo needs only the binary, and stores the calendar next to the threads.
 #[test]
 fn the_demo_answers_from_the_sample_family() {
     let folder = Folder::empty("scheduler");
@@ -25,7 +25,8 @@ fn the_demo_answers_from_the_sample_family() {
     assert_eq!(found["output"]["workflow_status"], "completed");
 }
 
-/// R-CLI-12, R-FAM-122, R-FAM-123: nothing said is wrong usage; somebody unknown gets nothing, and the exit code says so.
+/// R-CLI-12, R-FAM-122, R-FAM-123: an empty request is a usage error; an unknown user is rejected, with an exit
+/// code.
 #[test]
 fn what_cannot_be_done_shows_in_the_exit_code() {
     let folder = Folder::empty("scheduler-refused");
@@ -38,7 +39,8 @@ fn what_cannot_be_done_shows_in_the_exit_code() {
     }
 }
 
-/// R-CLI-12, R-CLI-16, R-FAM-86: what is asked back ends with 10, and the answer completes it in another process.
+/// R-CLI-12, R-CLI-16, R-FAM-86: a clarification ends with exit code 10, and the answer completes the request in
+/// another process.
 #[test]
 fn what_is_asked_back_is_answered_later() {
     let folder = Folder::empty("scheduler-asks");
@@ -50,7 +52,7 @@ fn what_is_asked_back_is_answered_later() {
     assert_eq!((done.code, &done.json()["output"]["workflow_status"]), (0, &json!("completed")), "{}", done.stderr);
 }
 
-/// R-FAM-103: the check says how many are understood, with a line for each sentence.
+/// R-FAM-103: the evaluation counts the sentences that are understood, with a line for each sentence.
 #[test]
 fn the_check_counts_what_is_understood() {
     let folder = Folder::empty("scheduler-eval");
@@ -62,8 +64,8 @@ fn the_check_counts_what_is_understood() {
     assert_eq!((&score["of"], score["rows"].as_array().unwrap().len()), (&json!(200), 200));
 }
 
-/// R-FAM-95, R-CLI-10: a family of one's own stands in the place of the sample; what is wrong with its file is named, and
-/// keeps no other graph from running.
+/// R-FAM-95, R-CLI-10: an own family replaces the sample; errors in its file are reported, and do not prevent other
+/// graphs from running.
 #[test]
 fn a_family_of_ones_own() {
     let folder = Folder::new("scheduler-own");
@@ -84,8 +86,8 @@ fn a_family_of_ones_own() {
     assert_eq!(folder.run(&[&input[..], &own].concat()).code, 0);
 }
 
-/// R-FAM-110, R-CLI-10: a model reads beside the rules, is done without where it says nothing, and is refused by name where
-/// nobody knows it.
+/// R-FAM-110, R-CLI-10: a model parses in addition to the rules; its failure is tolerated, and an unknown model is
+/// rejected by name.
 #[test]
 fn a_model_reads_beside_the_rules() {
     let folder = Folder::empty("scheduler-model");
@@ -101,14 +103,15 @@ fn a_model_reads_beside_the_rules() {
         found["output"]["agent_outputs"]["nl_parser"]["reasoning"].as_str().unwrap_or_default().to_owned()
     };
     assert!(reasoning(&alone.json()).contains("without the language model"), "{}", alone.json());
-    // A stretch of time that only the rules read is asked about.
+    // A time range found only by the rules needs a clarification.
     let asks = said(r#"{"event_type": "query", "query_type": "availability", "confidence": 0.9}"#);
     assert_eq!(asks.code, 10, "{}{}", asks.stdout, asks.stderr);
     let unknown = folder.run(&[&ask[..], &["fra"]].concat());
     assert!(unknown.code != 0 && unknown.stderr.contains("did you mean `far`?"), "{}", unknown.stderr);
 }
 
-/// R-FAM-130, R-FAM-89: a model that is surer than sure is asked again, then the request fails, says so, and leaves nothing.
+/// R-FAM-130, R-FAM-89: a model with an out-of-range confidence is asked again, then the request fails with an
+/// error and leaves nothing.
 #[test]
 fn a_model_that_breaks_the_form_fails_the_request() {
     let folder = Folder::empty("scheduler-model-unsure");

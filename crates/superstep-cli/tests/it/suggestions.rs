@@ -1,4 +1,4 @@
-//! The suggestions agent at the command line: the demo, the check, its tools for others.
+//! Tests of the suggestions agent at the command line: demo, evaluation, MCP server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Said};
 
-/// R-CLI-3, R-SUG-41, R-SUG-42: the demo needs nothing: it says who decides, what is searched for, and what to read.
+/// R-CLI-3, R-SUG-41, R-SUG-42: the demo needs only the binary, and prints the planning model, the queries and the
+/// suggestions.
 #[test]
 fn the_demo_tells_what_is_searched_for_and_what_to_read() {
     let folder = Folder::empty("suggestions");
@@ -30,7 +31,7 @@ fn the_demo_tells_what_is_searched_for_and_what_to_read() {
     assert!(!said.stdout.contains('\u{1b}') && !folder.path().join(".superstep/suggestions/posts.db").exists());
 }
 
-/// R-CLI-7, R-SUG-37: for programs it is one document, or events and the document.
+/// R-CLI-7, R-SUG-37: JSON output is one document; JSON Lines output is events and the document.
 #[test]
 fn the_demo_is_told_as_json() {
     let folder = Folder::empty("suggestions-json");
@@ -42,13 +43,13 @@ fn the_demo_is_told_as_json() {
     assert!(lines.iter().any(|line| line["event"] == "on_tool_start"));
     let last = &lines.last().unwrap();
     assert_eq!(last["event"], "suggestions");
-    // Posts of the sample are as old as the process says.
+    // The timestamps of sample posts depend on the process.
     for part in ["docs", "issues", "m365", "actionHint", "queries", "model"] {
         assert_eq!(last["data"][part], found[part], "{part}");
     }
 }
 
-/// R-SUG-49, R-SUG-50, R-CLI-17: posts that are none, that break rules, and models that may not be asked.
+/// R-SUG-49, R-SUG-50, R-CLI-17: unknown posts, invalid posts and unavailable models are rejected.
 #[test]
 fn the_demo_refuses_what_cannot_be() {
     let folder = Folder::empty("suggestions-refused");
@@ -70,7 +71,7 @@ fn the_demo_refuses_what_cannot_be() {
     }
 }
 
-/// R-SUG-43: the check says how many are right, with a line for each question.
+/// R-SUG-43: the evaluation counts correct results, with a line for each question.
 #[test]
 fn the_check_counts_what_is_right() {
     let folder = Folder::empty("suggestions-eval");
@@ -79,13 +80,13 @@ fn the_check_counts_what_is_right() {
     assert!(said.stdout.contains(" of 25 right, ") && said.stderr.starts_with("enough: "), "{}", said.stdout);
     let score = folder.run(&["eval", "suggestions", "--json"]).json();
     assert!(score["right"].as_u64().unwrap() >= 20 && score["rows"].as_array().unwrap().len() == 25);
-    // Without words that mean the same it is too few, and that is said by the exit code.
+    // Without synonyms the score is below the threshold, which the exit code shows.
     folder.write(".superstep/suggestions/sample/words.txt", "");
     let again = folder.run(&["eval", "suggestions"]);
     assert!(again.code == 1 && again.stderr.starts_with("too few: "), "{} {}", again.code, again.stderr);
 }
 
-/// A child that is gone when the test is.
+/// A child process that is killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -96,7 +97,7 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// A server, and the address it says.
+    /// Starts a server, and returns the address it prints.
     fn serving(command: &mut Command) -> (Self, String) {
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut url = String::new();
@@ -105,7 +106,7 @@ impl Running {
     }
 }
 
-/// Asks a server, with one more line of the head where there is one; gives its answer with the head.
+/// Sends a request with an optional extra header; returns the response with its headers.
 fn exchange(address: &str, line: &str, more: Option<&str>, body: &str) -> String {
     let (host, _) = address.split_once('/').unwrap_or((address, ""));
     let mut stream = TcpStream::connect(host).unwrap();
@@ -118,7 +119,7 @@ fn exchange(address: &str, line: &str, more: Option<&str>, body: &str) -> String
     answer
 }
 
-/// The words of a client that says hello to a server of tools.
+/// Returns the parameters with which an MCP client initializes a session.
 fn hello() -> Value {
     let client = json!({ "name": "test", "version": "1" });
     json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client })
@@ -128,7 +129,7 @@ fn request(id: u32, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// R-SUG-23: the five tools over standard input and output, for any client.
+/// R-CLI-6a, R-SUG-23: any client can call the five tools over stdio.
 #[test]
 fn the_tools_are_offered_over_standard_input_and_output() {
     let folder = Folder::empty("suggestions-mcp");
@@ -152,7 +153,7 @@ fn the_tools_are_offered_over_standard_input_and_output() {
     assert!(child.wait().unwrap().success());
 }
 
-/// R-SUG-23: the same over HTTP, at the address it says.
+/// R-SUG-23: the same tools over HTTP, at the printed address.
 #[test]
 fn the_tools_are_offered_over_http() {
     let folder = Folder::empty("suggestions-mcp-web");
@@ -172,7 +173,7 @@ fn the_tools_are_offered_over_http() {
     assert!(found.contains("rollback-a-deployment.md"), "{found}");
 }
 
-/// R-SUG-23: over HTTP only for this machine.
+/// R-SUG-23: HTTP serves only this machine.
 #[test]
 fn the_tools_are_not_offered_to_the_world() {
     let folder = Folder::empty("suggestions-mcp-http");
@@ -182,7 +183,7 @@ fn the_tools_are_not_offered_to_the_world() {
 
 const TOKEN: &str = "eyJ0-token.of_somebody";
 
-/// A Microsoft Graph that finds one file, and what it was asked with.
+/// Starts a fake Microsoft Graph that finds one file, and returns the requests it receives.
 fn microsoft_graph() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -212,7 +213,8 @@ fn microsoft_graph() -> (String, Receiver<String>) {
     (url, asked)
 }
 
-/// R-SUG-17: the demo, the server and the tools take the token of Microsoft Graph out of the environment, and show it nowhere.
+/// R-SUG-17: the demo, the server and the MCP server read the token of Microsoft Graph from the environment, and
+/// never print it.
 #[test]
 fn the_token_comes_out_of_the_environment() {
     let folder = Folder::empty("suggestions-token");
@@ -243,7 +245,8 @@ fn the_token_comes_out_of_the_environment() {
     check(&BufReader::new(stdout).lines().nth(1).unwrap().unwrap());
 }
 
-/// R-SUG-17: a token that is none is refused without saying it, and none is lent to those who reach a server from elsewhere.
+/// R-SUG-17: an invalid token is rejected without printing it, and a public server does not use the token for
+/// others.
 #[test]
 fn a_token_is_checked_and_not_lent() {
     let folder = Folder::empty("suggestions-token-refused");
@@ -256,7 +259,7 @@ fn a_token_is_checked_and_not_lent() {
         assert!(refused.code == code && refused.stderr.contains(said), "{} {}", refused.code, refused.stderr);
         assert!(!refused.stderr.contains(token), "{}", refused.stderr);
     }
-    // Where nobody asks Microsoft Graph the variable is nobody's business.
+    // Without Microsoft Graph the variable is not read.
     let mut command = folder.command(&["demo", "suggestions"]);
     assert!(command.env("SUPERSTEP_GRAPH_TOKEN", "two words").output().unwrap().status.success());
 }

@@ -1,4 +1,4 @@
-//! A folder for one test, and the binary in it.
+//! Test fixture: a temporary folder for one test, and the binary in it.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use regex::Regex;
 
-/// The settings of most tests: three graphs, two models.
+/// Settings of most tests: three graphs, two models.
 const SETTINGS: &str = r#"
 graphs.titles.path = "titles.toml"
 graphs.review.path = "review.toml"
@@ -25,7 +25,7 @@ nodes.shout = { kind = "set", templates = { text = "{{title}}!" } }
 edges = [{ from = "START", to = "title" }, { from = "title", to = "shout" }, { from = "shout", to = "END" }]
 "#;
 
-/// Called something else in its file than in the settings.
+/// Graph whose file has another name than the settings.
 const REVIEW: &str = r#"
 name = "review of drafts"
 state.draft = { type = "string" }
@@ -34,7 +34,7 @@ nodes.review = { kind = "interrupt", prompt = "Send this answer?", show = ["draf
 edges = [{ from = "START", to = "review" }, { from = "review", to = "END" }]
 "#;
 
-/// Asks a model behind the network.
+/// Graph that calls a network model.
 const TALK: &str = r#"
 name = "talk"
 state.text = { type = "string", required = true }
@@ -44,11 +44,11 @@ nodes.say = { kind = "model", model = "far", prompt = "{{text}}", output = "said
 edges = [{ from = "START", to = "note" }, { from = "note", to = "say" }, { from = "say", to = "END" }]
 "#;
 
-/// A folder of its own, gone when the test is over.
+/// A temporary folder, removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// An empty one.
+    /// Creates an empty folder.
     pub(crate) fn empty(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("superstep-cli-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -56,7 +56,7 @@ impl Folder {
         Self(folder)
     }
 
-    /// One with the graphs `titles`, `review` and `talk`.
+    /// Creates a folder with the graphs `titles`, `review` and `talk`.
     pub(crate) fn new(name: &str) -> Self {
         let folder = Self::empty(name);
         let files = [
@@ -78,13 +78,13 @@ impl Folder {
         std::fs::write(self.0.join(file), text).unwrap();
     }
 
-    /// The model `far` of the settings becomes another one.
+    /// Replaces the model `far` of the settings.
     pub(crate) fn set_far(&self, model: &str) {
         let before = "models.far = { provider = \"openai\", model = \"gpt\" }";
         self.write("superstep.toml", &SETTINGS.replace(before, &format!("models.far = {model}")));
     }
 
-    /// The binary, ready to be started here; nothing of this process' surroundings changes what it does.
+    /// Creates a command for the binary in this folder, independent of the environment of this process.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
         command.args(words).current_dir(&self.0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -108,7 +108,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a process said, and how it ended.
+/// Output and exit code of a process.
 pub(crate) struct Said {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -123,31 +123,31 @@ impl From<Output> for Said {
 }
 
 impl Said {
-    /// All of it, with ids and times as placeholders, for snapshots.
+    /// Returns all output with ids and times as placeholders, for snapshots.
     pub(crate) fn shown(&self) -> String {
         let text = format!("{}---\n{}[exit {}]", self.stdout, self.stderr, self.code);
         steady(&text)
     }
 
-    /// The one JSON document on stdout.
+    /// Parses stdout as one JSON document.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
     }
 
-    /// A document for each line of stdout.
+    /// Parses each line of stdout as JSON.
     pub(crate) fn lines(&self) -> Vec<serde_json::Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-/// A provider that takes questions and never answers, and the model that is asked there, as the settings have it.
+/// Starts a provider that accepts requests and never responds, and returns the settings of a model that uses it.
 pub(crate) fn silent_provider() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     (listener, format!("{{ provider = \"openai\", model = \"x\", base_url = \"http://{address}/v1\" }}"))
 }
 
-/// A text without what differs from run to run.
+/// Replaces everything that differs from run to run.
 pub(crate) fn steady(text: &str) -> String {
     let rules = [
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "[id]"),

@@ -1,4 +1,4 @@
-//! A terminal for the binary, and somebody who types.
+//! Test fixture: a pseudo-terminal with simulated input.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -25,12 +25,12 @@ impl Terminal {
         let end = File::options().read(true).write(true).open(name).unwrap();
         command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
         let child = command.spawn().unwrap();
-        // The command holds the other end; the screen must notice when the process lets go of it.
+        // The command holds the other end; the screen must notice when the process closes it.
         drop(command);
         Self { screen: File::from(screen), child, seen: String::new() }
     }
 
-    /// Reads until something stands there; to the end when it never does.
+    /// Reads until the text appears, or to the end of output.
     pub(crate) fn until(&mut self, text: &str) -> &mut Self {
         let mut piece = [0; 4096];
         while !self.seen.contains(text) {
@@ -52,12 +52,12 @@ impl Terminal {
         &self.seen
     }
 
-    /// Ctrl-C.
+    /// Sends Ctrl-C.
     pub(crate) fn interrupt(&self) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
     }
 
-    /// Everything that was seen, and the exit code.
+    /// Returns all output and the exit code.
     pub(crate) fn end(mut self) -> (String, i32) {
         self.until(NEVER);
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
@@ -65,5 +65,5 @@ impl Terminal {
     }
 }
 
-/// What no process says.
+/// Text that no process prints.
 const NEVER: &str = "\u{0}";

@@ -1,4 +1,4 @@
-//! What is kept of threads, and how it is looked at.
+//! Tests of stored threads and the commands that show them.
 
 use crate::support::{Folder, steady};
 
@@ -8,7 +8,7 @@ fn with_a_thread(name: &str) -> Folder {
     folder
 }
 
-/// R-CLI-4: threads are listed, shown, and looked at along their history.
+/// R-CLI-4a: threads are listed and shown with state and history.
 #[test]
 fn threads_are_listed_and_shown_with_state_and_history() {
     let folder = with_a_thread("threads");
@@ -48,7 +48,7 @@ fn threads_are_listed_and_shown_with_state_and_history() {
     assert_eq!(folder.run(&["threads", "--graph", "review", "--json"]).json(), serde_json::json!([]));
 }
 
-/// R-CLI-4: a state is found by its checkpoint.
+/// R-CLI-4a: a state is found by its checkpoint.
 #[test]
 fn a_state_is_found_by_its_checkpoint() {
     let folder = with_a_thread("at");
@@ -58,7 +58,7 @@ fn a_state_is_found_by_its_checkpoint() {
     assert_eq!(folder.run(&["state", "t1", "--at", "nowhere"]).code, 66);
 }
 
-/// R-CLI-11: a thread with a slip in its name.
+/// R-CLI-11: a misspelled thread id.
 #[test]
 fn a_thread_that_is_not_there_is_answered_with_the_nearest() {
     let folder = with_a_thread("near");
@@ -72,7 +72,7 @@ fn a_thread_that_is_not_there_is_answered_with_the_nearest() {
     ");
 }
 
-/// R-CLI-4: removing is for good, so it is asked about, or said with `--yes`; then nothing is left.
+/// R-CLI-4a: deletion is permanent, so it is confirmed by prompt or `--yes`; then nothing is left.
 #[test]
 fn a_thread_is_removed_for_good_when_that_is_said() {
     let folder = with_a_thread("rm");
@@ -85,7 +85,7 @@ fn a_thread_is_removed_for_good_when_that_is_said() {
     assert_eq!(folder.run(&["history", "t1", "--json"]).json().as_array().unwrap().len(), 3);
 }
 
-/// R-CLI-7: looking makes nothing.
+/// R-CLI-7: reading creates nothing.
 #[test]
 fn looking_at_threads_makes_no_store() {
     let folder = Folder::empty("look");
@@ -93,7 +93,7 @@ fn looking_at_threads_makes_no_store() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// R-DEB-57: what a title, a question, a state or a failure has in it never reaches the terminal as a command.
+/// R-DEB-57: control characters in a title, interrupt, state or error never reach the terminal.
 #[test]
 fn what_is_kept_of_a_thread_does_not_command_the_terminal() {
     let folder = Folder::new("hostile");
@@ -123,7 +123,7 @@ fn what_is_kept_of_a_thread_does_not_command_the_terminal() {
     }
 }
 
-/// Asks something with a text of the test's.
+/// Graph with an interrupt whose text a test replaces.
 const REVIEW: &str = r#"
 name = "review"
 state.draft = { type = "string" }

@@ -1,4 +1,4 @@
-//! A set of fields, as bits.
+//! A set of field ids, stored as a bit set.
 
 use smallvec::SmallVec;
 
@@ -9,13 +9,13 @@ use crate::id::FieldId;
 pub struct FieldSet(SmallVec<[u64; 2]>);
 
 impl FieldSet {
-    /// True when the field is in the set.
+    /// Returns true if the field is in the set.
     #[must_use]
     pub fn contains(&self, id: FieldId) -> bool {
         self.0.get(id.index() / 64).is_some_and(|word| word & (1 << (id.index() % 64)) != 0)
     }
 
-    /// Adds a field; true when it was not there.
+    /// Adds a field; returns true if it was not in the set.
     pub fn insert(&mut self, id: FieldId) -> bool {
         let (word, bit) = (id.index() / 64, 1 << (id.index() % 64));
         if self.0.len() <= word {
@@ -26,18 +26,18 @@ impl FieldSet {
         is_new
     }
 
-    /// Takes a field out.
+    /// Removes a field.
     pub fn remove(&mut self, id: FieldId) {
         if let Some(word) = self.0.get_mut(id.index() / 64) {
             *word &= !(1 << (id.index() % 64));
         }
-        // Equal sets are equal words, whatever was in them once.
+        // Trailing zero words are removed, so equal sets have equal words whatever was removed before.
         while self.0.last() == Some(&0) {
             self.0.pop();
         }
     }
 
-    /// The fields, ascending.
+    /// Iterates over the fields in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = FieldId> + '_ {
         (0..self.0.len() * 64).map(|index| FieldId(index as u32)).filter(|id| self.contains(*id))
     }

@@ -1,39 +1,39 @@
-//! What one superstep does to a state: folds, conflicts, order, all or nothing.
+//! Tests of applying one superstep to a state: reducers, conflicts, order, all or nothing.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::dynamic_state::DynamicState;
 use crate::json_reducer::{overwrite_marker, remove_marker};
-use crate::record::Record;
 use crate::schema::{UnknownFields, field};
 
 mod property;
 mod typed;
 
-/// A thread without a machine: a schema, a state and what was written.
+/// A thread without a machine: a schema, a state and the written fields.
 pub(super) struct Thread {
     pub(super) schema: Arc<Schema>,
     pub(super) state: Arc<AnyState>,
     pub(super) written: FieldSet,
-    pub(super) rules: FoldRules,
+    pub(super) rules: ApplyOptions,
 }
 
 impl Thread {
     pub(super) fn new(schema: Arc<Schema>) -> Self {
         let state = schema.initial_state();
-        Self { schema, state, written: FieldSet::default(), rules: FoldRules::default() }
+        Self { schema, state, written: FieldSet::default(), rules: ApplyOptions::default() }
     }
 
     fn of(fields: Value) -> Self {
         Self::new(Schema::from_json("state", &fields).expect("a schema"))
     }
 
-    /// One superstep: each node with its update.
+    /// Applies one superstep: each node with its update.
     fn step(&mut self, updates: &[(&str, Value)]) -> Result<Applied> {
         let read = |(node, update): &(&str, Value)| {
             let update = update.as_object().cloned().expect("an object");
-            let update = self.schema.read_update(update, &mut Vec::new()).expect("it fits");
+            let update = self.schema.update_from_json(update, &mut Vec::new()).expect("it fits");
             TaskUpdate { node: (*node).into(), update }
         };
         let updates: Vec<TaskUpdate> = updates.iter().map(read).collect();
@@ -44,12 +44,13 @@ impl Thread {
         self.schema.to_json(&*self.state).expect("data")
     }
 
-    fn record(&self) -> Record {
-        self.state.downcast_ref::<Record>().expect("a record").clone()
+    fn record(&self) -> DynamicState {
+        self.state.downcast_ref::<DynamicState>().expect("a record").clone()
     }
 }
 
-/// One row: a field with a reducer and what it has, the writes of one superstep, and what it has then or why not.
+/// Checks one row: a field with a reducer and its value, the writes of one superstep, and the expected value or
+/// error.
 fn check(reducer: &str, before: Value, writes: &[Value], expected: Result<Value, &str>) {
     let row = format!("{reducer}: {before} <- {writes:?}");
     let mut thread = Thread::of(json!({ "x": { "reducer": reducer, "default": before } }));
@@ -58,13 +59,13 @@ fn check(reducer: &str, before: Value, writes: &[Value], expected: Result<Value,
         (Ok(_), Ok(expected)) => assert_eq!(thread.json()["x"], expected, "{row}"),
         (Err(error), Err(expected)) => {
             assert!(error.message().starts_with(&format!("field `x`: {expected}")), "{row}: {error}");
-            assert_eq!((error.code(), &thread.json()["x"]), (Code::ReducerFailed, &before), "{row}");
+            assert_eq!((error.code(), &thread.json()["x"]), (ErrorCode::ReducerFailed, &before), "{row}");
         }
         (found, _) => panic!("{row}: {found:?}"),
     }
 }
 
-/// R-GRA-14, R-GRA-15, R-GRA-16, R-GRA-17, R-GRA-18: `ADD` on every kind.
+/// R-GRA-14, R-GRA-15, R-GRA-16, R-GRA-17, R-GRA-18: `ADD` on every kind of value.
 #[test]
 fn add_concatenates_sums_and_joins() {
     check("add", json!([1]), &[json!([2, 3]), json!([4])], Ok(json!([1, 2, 3, 4])));
@@ -77,14 +78,14 @@ fn add_concatenates_sums_and_joins() {
     check("add", json!({}), &[json!([1])], Err(""));
 }
 
-/// R-GRA-19: `APPEND` wraps both sides; a map is one element.
+/// R-GRA-19: `APPEND` wraps both sides in lists; a map is one element.
 #[test]
 fn append_makes_lists_of_both_sides() {
     check("append", json!(null), &[json!(1), json!([2]), json!({ "a": 3 })], Ok(json!([1, 2, { "a": 3 }])));
     check("append", json!("a"), &[json!(null), json!("b")], Ok(json!(["a", "b"])));
 }
 
-/// R-GRA-20, R-GRA-21: `MERGE` is shallow, the update wins, a marked key goes, nothing but maps merge.
+/// R-GRA-20, R-GRA-21: `MERGE` is shallow, the update wins, a marked key is removed, and only maps can be merged.
 #[test]
 fn merge_is_shallow_and_removes_marked_keys() {
     let before = json!({ "a": { "x": 1 }, "b": 2 });
@@ -98,7 +99,8 @@ fn merge_is_shallow_and_removes_marked_keys() {
     check("merge", before, &[json!([1])], Err(""));
 }
 
-/// R-GRA-22: `REPLACE` is the update, whatever was there; of several in one superstep the last, without error.
+/// R-GRA-22: `REPLACE` sets the update regardless of the old value; of several in one superstep the last wins,
+/// without an error.
 #[test]
 fn replace_takes_the_last_update() {
     check("replace", json!(1), &[json!("a"), json!("b")], Ok(json!("b")));
@@ -106,7 +108,7 @@ fn replace_takes_the_last_update() {
     check("replace", json!(1), &[json!(null)], Ok(json!(null)));
 }
 
-/// R-GRA-23, R-GRA-32, R-GRA-33: the other reducers, folding each write of a superstep in turn.
+/// R-GRA-23, R-GRA-32, R-GRA-33: the other reducers, which reduce each write of a superstep in turn.
 #[test]
 fn the_other_reducers_fold_each_write_in_turn() {
     let eight: Vec<u32> = (1..=8).collect();
@@ -132,7 +134,8 @@ fn the_other_reducers_fold_each_write_in_turn() {
     check("one_of:[\"a\", \"b\"]", json!("a"), &[json!("c")], Err("\"c\" is not one of \"a\", \"b\""));
 }
 
-/// R-GRA-1, R-GRA-42, R-GRA-46: every update reaches the state, by reducers; what nobody wrote stays.
+/// R-GRA-1, R-GRA-42, R-GRA-46: every update reaches the state through the reducers; fields without a write keep
+/// their value.
 #[test]
 fn the_updates_of_a_superstep_are_applied_together() {
     let mut thread = Thread::of(
@@ -148,7 +151,7 @@ fn the_updates_of_a_superstep_are_applied_together() {
     assert_eq!(thread.step(&[("silent", json!({}))]).unwrap(), Applied::default());
 }
 
-/// R-GRA-41: whoever holds the state of before never sees a change, good or bad.
+/// R-GRA-41: another owner of the previous state never sees a change, whether the superstep succeeds or fails.
 #[test]
 fn a_holder_of_the_old_state_never_sees_a_change() {
     let mut thread =
@@ -160,7 +163,7 @@ fn a_holder_of_the_old_state_never_sees_a_change() {
     assert_eq!(thread.json(), json!({ "log": ["a", "b"], "n": 2 }));
 }
 
-/// Nobody else holding it, the state is changed in place.
+/// A state without other owners is changed in place.
 #[test]
 fn a_state_that_nobody_shares_is_not_copied() {
     let mut thread = Thread::of(json!({ "n": { "reducer": "add", "default": 1 } }));
@@ -186,12 +189,15 @@ fn a_function_is_a_reducer() {
 }
 
 fn picky() -> Arc<Schema> {
-    let picky = |_: Value, new: Value| if new == "bad" { Err(Fault::new("no").help("be good")) } else { Ok(new) };
+    let picky = |_: Value, new: Value| {
+        if new == "bad" { Err(ValidationError::new("no").with_help("be good")) } else { Ok(new) }
+    };
     let fields = Schema::builder("state").field(field("picky").reduce_with(picky).default("good"));
     fields.fields_from_json(&json!({ "log": { "reducer": "add", "default": ["a"] }, "last": {} })).build().unwrap()
 }
 
-/// R-GRA-34: when a reducer fails nothing of the superstep is applied, and the error names field, node and values.
+/// R-GRA-34: if a reducer fails, nothing of the superstep is applied, and the error names the field, the node and
+/// the values.
 #[test]
 fn a_failing_reducer_leaves_everything_as_it_was() {
     let mut thread = Thread::new(picky());
@@ -205,7 +211,7 @@ fn a_failing_reducer_leaves_everything_as_it_was() {
     "#);
 }
 
-/// R-GRA-34: long values are cut in errors.
+/// R-GRA-34: long values are truncated in errors.
 #[test]
 fn an_error_shows_only_the_beginning_of_a_long_value() {
     let mut thread = Thread::of(json!({ "x": { "reducer": "add", "default": ["y".repeat(500)] } }));
@@ -214,15 +220,15 @@ fn an_error_shows_only_the_beginning_of_a_long_value() {
     assert!(error.message().contains("yyy") && error.message().contains("zzz"), "{error}");
 }
 
-/// Runs a reducer twice on clones of every pair of values and compares.
-fn assert_pure(fold: &dyn Fn(Value, Value) -> Result<Value, Fault>, values: &[Value]) {
+/// Runs a reducer twice on clones of every pair of values and compares the results.
+fn assert_pure(fold: &dyn Fn(Value, Value) -> Result<Value, ValidationError>, values: &[Value]) {
     for (current, new) in values.iter().flat_map(|current| values.iter().map(move |new| (current, new))) {
         let twice = (fold(current.clone(), new.clone()), fold(current.clone(), new.clone()));
         assert_eq!(twice.0, twice.1, "{current} <- {new}");
     }
 }
 
-/// R-GRA-34: the helper that compares two runs passes every named reducer and finds one that is not pure.
+/// R-GRA-34: the helper that compares two runs accepts every named reducer and detects one that is not pure.
 #[test]
 fn named_reducers_are_pure() {
     let values = [json!(null), json!(1), json!("a"), json!([1, "a"]), json!({ "id": 1 }), json!([{ "id": 1 }])];
@@ -240,7 +246,7 @@ fn named_reducers_are_pure() {
         "capped:2",
     ] {
         let reducer = crate::json_reducer::JsonReducer::parse(name).unwrap();
-        let fold = move |mut current: Value, new: Value| reducer.fold(&mut current, new).map(|_| current);
+        let fold = move |mut current: Value, new: Value| reducer.reduce(&mut current, new).map(|_| current);
         assert_pure(&fold, &values);
     }
     let calls = std::cell::Cell::new(0);
@@ -252,8 +258,8 @@ fn named_reducers_are_pure() {
     assert!(found.is_err());
 }
 
-/// R-GRA-23, R-GRA-34: values from outside that break bounds are refused together, with every place, in the words of
-/// whoever folds; the state is as it was. What a reducer refuses is named as ever.
+/// R-GRA-23, R-GRA-34: external values that break bounds are rejected together, with every location and the message
+/// of the caller; the state is unchanged. Errors of reducers keep their usual form.
 #[test]
 fn values_from_outside_are_refused_together() {
     let fields = json!({
@@ -263,19 +269,19 @@ fn values_from_outside_are_refused_together() {
     let mut thread = Thread::of(fields);
     thread.step(&[("a", json!({ "n": 2, "m": 1 }))]).unwrap();
     let before = thread.json();
-    thread.rules.from_outside = Some("no");
+    thread.rules.external_source = Some("no");
     let refused = thread.step(&[("input", json!({ "free": 1, "m": 2, "sum": 1, "n": 9 }))]).unwrap_err();
-    let mut places: Vec<&str> = refused.problems().iter().map(|problem| problem.pointer.as_str()).collect();
+    let mut places: Vec<&str> = refused.diagnostics().iter().map(|problem| problem.pointer.as_str()).collect();
     places.sort_unstable();
-    assert_eq!((refused.code(), refused.message(), places), (Code::InputInvalid, "no", vec!["/m", "/n"]));
-    assert_eq!((refused.place().node.as_deref(), thread.json()), (None, before.clone()));
+    assert_eq!((refused.code(), refused.message(), places), (ErrorCode::InputInvalid, "no", vec!["/m", "/n"]));
+    assert_eq!((refused.location().node.as_deref(), thread.json()), (None, before.clone()));
     let refused = thread.step(&[("input", json!({ "n": 3, "sum": "x" }))]).unwrap_err();
-    assert_eq!((refused.code(), refused.place().node.as_deref()), (Code::ReducerFailed, Some("input")));
+    assert_eq!((refused.code(), refused.location().node.as_deref()), (ErrorCode::ReducerFailed, Some("input")));
     assert_eq!(thread.json(), before);
     thread.step(&[("input", json!({ "n": 3, "m": 0 }))]).unwrap();
 }
 
-/// R-GRA-35: an overwrite replaces whatever the reducer, and wins over ordinary writes of its superstep.
+/// R-GRA-35: an overwrite replaces the value whatever the reducer, and wins over ordinary writes of its superstep.
 #[test]
 fn an_overwrite_goes_past_the_reducer() {
     let overwrite = |value: Value| overwrite_marker(value);
@@ -292,7 +298,8 @@ fn an_overwrite_goes_past_the_reducer() {
     }
 }
 
-/// R-GRA-35, R-GRA-43: two overwrites are a conflict, and so are an overwrite and a write where there is no reducer.
+/// R-GRA-35, R-GRA-43: two overwrites are a conflict, and so are an overwrite and a write to a field without a
+/// reducer.
 #[test]
 fn two_overwrites_are_a_conflict() {
     let fields = json!({ "log": { "reducer": "add", "default": [] }, "title": {} });
@@ -307,11 +314,11 @@ fn two_overwrites_are_a_conflict() {
         let mut thread = Thread::of(fields.clone());
         let found = thread.step(&[("a", json!({ name: left })), ("b", json!({ name: right }))]);
         let code = found.as_ref().err().map(Error::code);
-        assert_eq!(code, is_refused.then_some(Code::ConcurrentUpdate), "{name}: {found:?}");
+        assert_eq!(code, is_refused.then_some(ErrorCode::ConcurrentUpdate), "{name}: {found:?}");
     }
 }
 
-/// R-GRA-35, R-GRA-39: an overwrite does not reach a value that is set once.
+/// R-GRA-35, R-GRA-39: an overwrite does not change a `set_once` value.
 #[test]
 fn an_overwrite_does_not_change_what_is_set_once() {
     let mut thread = Thread::of(json!({ "topic": { "set_once": true } }));
@@ -320,7 +327,8 @@ fn an_overwrite_does_not_change_what_is_set_once() {
     assert_eq!((thread.json(), applied.warnings.len()), (json!({ "topic": "a" }), 1));
 }
 
-/// R-GRA-38: an input is folded on the defaults, and on what is there later; an overwrite is for those who want 3.
+/// R-GRA-38: an input is reduced into the defaults, and later into the current values; an overwrite replaces them
+/// instead.
 #[test]
 fn an_input_is_folded_on_the_defaults() {
     let mut thread = Thread::of(json!({ "count": { "reducer": "add", "default": 5 }, "bare": { "default": 1 } }));
@@ -330,8 +338,8 @@ fn an_input_is_folded_on_the_defaults() {
     assert_eq!(thread.json()["count"], 3);
 }
 
-/// R-GRA-39: the first value that is not null stays; a default does not count; an equal value says nothing; a second
-/// value is a warning, or an error where that is asked for.
+/// R-GRA-39: the first value that is not null stays; a default does not count; an equal value causes no warning; a
+/// second value causes a warning, or an error in strict mode.
 #[test]
 fn what_is_set_once_keeps_its_first_value() {
     let mut thread = Thread::of(json!({ "topic": { "reducer": "set_once", "default": "default" } }));
@@ -345,11 +353,11 @@ fn what_is_set_once_keeps_its_first_value() {
     assert!(applied.changes.is_empty());
     thread.rules.strict_set_once = true;
     let error = thread.step(&[("n", json!({ "topic": "second" }))]).unwrap_err();
-    assert_eq!((error.code(), error.place().node.as_deref()), (Code::SetOnceViolation, Some("n")));
+    assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::SetOnceViolation, Some("n")));
     assert_eq!(thread.json()["topic"], "first");
 }
 
-/// R-GRA-39, R-GRA-45: a refused second value takes the other writes of its superstep back.
+/// R-GRA-39, R-GRA-45: a rejected second value undoes the other writes of its superstep.
 #[test]
 fn a_set_once_violation_is_all_or_nothing() {
     let mut thread = Thread::of(json!({ "a": {}, "topic": { "set_once": true }, "z": { "reducer": "append" } }));
@@ -360,7 +368,7 @@ fn a_set_once_violation_is_all_or_nothing() {
     assert_eq!((thread.record(), thread.written.clone()), (before, written));
 }
 
-/// R-GRA-43: the refusal names field, nodes, values and the three ways out.
+/// R-GRA-43: the error names the field, the nodes, the values and the three possible fixes.
 #[test]
 fn two_writers_of_one_value_are_refused() {
     let mut thread = Thread::of(json!({ "title": { "default": "old" }, "n": { "reducer": "add", "default": 0 } }));
@@ -374,7 +382,7 @@ fn two_writers_of_one_value_are_refused() {
     "#);
 }
 
-/// R-GRA-43: equal values are accepted; `last_wins` settles the rest, for one field or for all.
+/// R-GRA-43: equal values are accepted; `last_wins` resolves other conflicts, for one field or for all.
 #[test]
 fn equal_values_and_last_wins_are_accepted() {
     let updates = [("a", json!({ "x": { "k": [1] } })), ("b", json!({ "x": { "k": [1] } }))];
@@ -382,20 +390,20 @@ fn equal_values_and_last_wins_are_accepted() {
     thread.step(&updates).unwrap();
     assert_eq!(thread.json()["x"], json!({ "k": [1] }));
     let whole =
-        Schema::builder("state").field(field("x")).on_conflict(crate::field::Conflict::LastWins).build().unwrap();
+        Schema::builder("state").field(field("x")).on_conflict(crate::field::ConflictPolicy::LastWins).build().unwrap();
     let one = Schema::from_json("state", &json!({ "x": { "on_conflict": "last_wins" } })).unwrap();
     for schema in [whole, one] {
         let mut thread = Thread::new(schema);
         thread.step(&[("a", json!({ "x": "A" })), ("b", json!({ "x": "B" }))]).unwrap();
         assert_eq!(thread.json()["x"], "B");
     }
-    let schema = Schema::builder("state").field(field("x")).on_conflict(crate::field::Conflict::LastWins);
+    let schema = Schema::builder("state").field(field("x")).on_conflict(crate::field::ConflictPolicy::LastWins);
     let mut thread =
         Thread::new(schema.fields_from_json(&json!({ "y": { "on_conflict": "refuse" } })).build().unwrap());
     assert!(thread.step(&[("a", json!({ "y": 1 })), ("b", json!({ "y": 2 }))]).is_err());
 }
 
-/// R-GRA-43, R-GRA-47: undeclared fields that are allowed have no reducer either.
+/// R-GRA-43, R-GRA-47: permitted undeclared fields have no reducer, so two writers conflict.
 #[test]
 fn two_writers_of_an_undeclared_field_are_refused() {
     let schema = || Schema::builder("state").unknown_fields(UnknownFields::Allow).build().unwrap();
@@ -407,7 +415,7 @@ fn two_writers_of_an_undeclared_field_are_refused() {
     assert_eq!(thread.json(), json!({ "x": 1, "y": 1, "z": 2 }));
 }
 
-/// R-GRA-44: a thousand orders of arrival, sorted by the fixed order of tasks, are one result.
+/// R-GRA-44: a thousand orders of arrival, sorted by the fixed order of tasks, give one result.
 #[test]
 fn a_thousand_orders_of_arrival_give_one_result() {
     let tasks: Vec<(usize, Value)> = (0..12).map(|task| (task, json!({ "text": format!("{task} ") }))).collect();
@@ -427,7 +435,7 @@ fn a_thousand_orders_of_arrival_give_one_result() {
     }
 }
 
-/// R-GRA-44: the order given decides, whatever the order of fields in an update.
+/// R-GRA-44: the given order of updates decides, whatever the order of fields in an update.
 #[test]
 fn the_order_given_decides() {
     let updates = [("a", json!({ "text": "1" })), ("b", json!({ "text": "2" }))];
@@ -440,7 +448,8 @@ fn the_order_given_decides() {
     assert_eq!(run(&[updates[1].clone(), updates[0].clone()]), "21");
 }
 
-/// R-GRA-45: whichever write of a superstep fails, everything before it is taken back, lists, overwrites and marks too.
+/// R-GRA-45: whichever write of a superstep fails, every earlier write is undone, including lists, overwrites and
+/// `written`.
 #[test]
 fn a_failing_write_takes_every_earlier_one_back() {
     let fields = json!({
@@ -483,7 +492,7 @@ fn a_failing_write_takes_every_earlier_one_back() {
     }
 }
 
-/// R-GRA-48: the same state and updates give the same result, as often as they are applied.
+/// R-GRA-48: the same state and updates give the same result, however often they are applied.
 #[test]
 fn applying_is_pure() {
     let updates = [("a", json!({ "n": 1, "log": [1] })), ("b", json!({ "n": 2, "log": [2] }))];

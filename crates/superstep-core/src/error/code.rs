@@ -1,32 +1,32 @@
-//! The table of error codes: name, HTTP status, exit code, who has to act.
+//! The table of error codes: name, HTTP status, exit code, kind.
 //!
-//! A number is never reused. `Internal` has no number of its own in the table of the specification: it
-//! is our bug, not a condition a user can meet in a correct build.
+//! A number is never reused. `Internal` has no number of its own in the table of the specification: it is a bug in
+//! superstep, not a condition a user can meet in a correct build.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Kind;
+use super::ErrorKind;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $http:literal, $exit:literal;)*) => {
-        /// What kind of failure, as a stable code.
+        /// The stable code of an error.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
-        pub enum Code { $($(#[$doc])* $name,)* }
+        pub enum ErrorCode { $($(#[$doc])* $name,)* }
 
-        impl Code {
-            /// Every code, in the order of their numbers.
+        impl ErrorCode {
+            /// All codes, ordered by number.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The number; 0 is our own bug.
+            /// Returns the number; 0 is a bug in superstep.
             #[must_use]
             pub const fn number(self) -> u16 {
                 match self { $(Self::$name => $number,)* }
             }
 
-            /// The name in the table of codes.
+            /// Returns the name in the table of codes.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
@@ -40,76 +40,76 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A broken invariant of ours.
+    /// An invariant of superstep is broken.
     Internal = 0, 500, 70;
-    /// The graph cannot be compiled, or does not fit what is stored.
+    /// The graph cannot be compiled, or does not match the stored thread.
     InvalidGraph = 1, 500, 65;
-    /// The input was refused before anything ran.
+    /// The input was rejected before anything ran.
     InputInvalid = 2, 422, 65;
     /// A required output field is absent at the end.
     OutputInvalid = 3, 500, 70;
-    /// A node wrote a field the schema does not have, or read or wrote one it did not declare.
+    /// A node wrote a field the schema does not have, or read or wrote a field it did not declare.
     UnknownField = 4, 500, 70;
     /// A value has another type than its field.
     TypeMismatch = 5, 500, 70;
-    /// A reducer refused an update.
+    /// A reducer rejected an update.
     ReducerFailed = 6, 500, 70;
-    /// Two tasks of one superstep wrote a field that keeps one value.
+    /// Two tasks of one superstep wrote a field without a reducer.
     ConcurrentUpdate = 7, 500, 70;
-    /// A field that is set once got another value.
+    /// A `set_once` field got another value.
     SetOnceViolation = 8, 409, 65;
-    /// A route, a goto or a send leads nowhere.
+    /// A conditional edge, a goto or a send names a target that does not exist or is not declared.
     InvalidRoute = 9, 500, 70;
-    /// The run used up its supersteps.
+    /// The run reached its recursion limit.
     RecursionLimit = 10, 500, 75;
     /// A node returned an error or panicked.
     NodeFailed = 11, 500, 70;
-    /// A node, a superstep or a run took too long.
+    /// A node, a superstep or a run exceeded its timeout.
     Timeout = 12, 504, 75;
     /// The run was cancelled.
     Cancelled = 13, 499, 130;
-    /// The call needs a store and there is none.
+    /// The call needs a checkpointer and there is none.
     NoCheckpointer = 14, 409, 64;
-    /// No such thread or checkpoint.
+    /// The thread or the checkpoint does not exist.
     NotFound = 15, 404, 66;
-    /// A stored checkpoint is damaged.
+    /// A stored checkpoint is corrupt.
     CheckpointCorrupt = 16, 500, 74;
-    /// A stored checkpoint is of a newer version than this program knows.
+    /// A stored checkpoint is of a newer version than this program supports.
     CheckpointTooNew = 17, 409, 74;
-    /// Another run moves this thread.
+    /// Another run holds the lease on this thread.
     ThreadBusy = 18, 409, 75;
-    /// The answer fits no open question, or not its schema.
+    /// The resume value matches no open interrupt, or not the schema of its interrupt.
     InvalidResume = 19, 422, 65;
     /// The graph needs a context and got none.
     MissingContext = 20, 500, 78;
-    /// A tool failed and its failure was to be passed on.
+    /// A tool failed and its error is passed on to the caller.
     ToolFailed = 21, 502, 69;
-    /// A model provider refused the key.
+    /// A model provider rejected the API key.
     ModelAuth = 22, 401, 77;
-    /// A model provider asks to wait.
+    /// A model provider limits the request rate.
     ModelRateLimited = 23, 429, 75;
     /// A model provider cannot be reached.
     ModelUnavailable = 24, 503, 69;
-    /// A model answered with something unusable.
+    /// A model returned an unusable response.
     ModelBadAnswer = 25, 502, 76;
-    /// A policy forbids it.
+    /// A policy forbids the operation.
     PolicyRefused = 26, 403, 77;
-    /// A setting is wrong.
+    /// A setting is invalid.
     ConfigInvalid = 27, 500, 78;
-    /// One of our own limits was reached.
+    /// A limit of superstep was reached.
     TooLarge = 28, 413, 75;
-    /// The store cannot be reached or cannot write.
+    /// The checkpointer cannot be reached or cannot write.
     StoreUnavailable = 29, 503, 74;
 }
 
-impl Code {
-    /// The page of the book about this code.
+impl ErrorCode {
+    /// Returns the page of the book about this code.
     #[must_use]
     pub fn page(self) -> String {
         format!("errors/{self}.html")
     }
 
-    /// Whether trying again may help when nothing more is known.
+    /// Returns true if errors with this code are retryable by default.
     #[must_use]
     pub const fn is_retryable(self) -> bool {
         matches!(
@@ -118,24 +118,24 @@ impl Code {
         )
     }
 
-    pub(super) const fn kind(self, in_node: bool, retry: bool) -> Kind {
+    pub(super) const fn kind(self, in_node: bool, retry: bool) -> ErrorKind {
         match self {
-            Self::Internal => Kind::Internal,
+            Self::Internal => ErrorKind::Internal,
             Self::InputInvalid
             | Self::InvalidResume
             | Self::NotFound
             | Self::NoCheckpointer
-            | Self::SetOnceViolation => Kind::Input,
-            Self::MissingContext | Self::ConfigInvalid | Self::TooLarge | Self::PolicyRefused => Kind::Input,
-            Self::TypeMismatch if !in_node => Kind::Input,
+            | Self::SetOnceViolation => ErrorKind::Input,
+            Self::MissingContext | Self::ConfigInvalid | Self::TooLarge | Self::PolicyRefused => ErrorKind::Input,
+            Self::TypeMismatch if !in_node => ErrorKind::Input,
             Self::Timeout | Self::Cancelled | Self::CheckpointCorrupt | Self::CheckpointTooNew | Self::ThreadBusy => {
-                Kind::Outside { retry }
+                ErrorKind::External { retry }
             }
             Self::ToolFailed | Self::ModelAuth | Self::ModelRateLimited | Self::ModelUnavailable => {
-                Kind::Outside { retry }
+                ErrorKind::External { retry }
             }
-            Self::ModelBadAnswer | Self::StoreUnavailable | Self::NodeFailed => Kind::Outside { retry },
-            _ => Kind::Graph,
+            Self::ModelBadAnswer | Self::StoreUnavailable | Self::NodeFailed => ErrorKind::External { retry },
+            _ => ErrorKind::Graph,
         }
     }
 
@@ -154,7 +154,7 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SS-{:03}", self.number())
     }
@@ -167,7 +167,7 @@ mod tests {
     /// R-FWK-93: the table of codes, with HTTP status and exit code.
     #[test]
     fn the_table_is_the_one_of_the_specification() {
-        let rows: Vec<String> = Code::ALL
+        let rows: Vec<String> = ErrorCode::ALL
             .iter()
             .skip(1)
             .map(|code| format!("{code} {} {} {}", code.name(), code.http_status(true), code.exit_code(true)))

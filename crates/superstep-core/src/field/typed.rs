@@ -1,4 +1,4 @@
-//! Operations on a field of a Rust struct. What `#[derive(State)]` puts behind [`FieldOps`].
+//! Operations on a field of a Rust struct: the implementation of [`FieldOps`] that `#[derive(GraphState)]` uses.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -8,31 +8,31 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{AnyState, FieldOps, Undo};
+use super::{AnyState, FieldOps, UndoFn};
 use crate::change::Change;
-use crate::datum::{Datum, Opaque};
-use crate::fault::Fault;
-use crate::reducer::{FieldValue, Reducer, Saved};
-use crate::update::How;
+use crate::reducer::{FieldValue, Reducer, UndoValue};
+use crate::update::WriteMode;
+use crate::validation_error::ValidationError;
+use crate::value::{AnyValue, Unserialized};
 
-/// The way to a field of type `T` in a struct `S`.
-pub struct Access<S, T> {
+/// Accessors of a field of type `T` in a struct `S`.
+pub struct FieldAccess<S, T> {
     /// Borrows the field.
     pub get: fn(&S) -> &T,
-    /// Borrows the field to change it.
+    /// Borrows the field mutably.
     pub get_mut: fn(&mut S) -> &mut T,
-    /// The value of a new thread.
+    /// Returns the value of a new thread.
     pub initial: fn() -> T,
 }
 
-impl<S, T> Clone for Access<S, T> {
+impl<S, T> Clone for FieldAccess<S, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<S, T> Copy for Access<S, T> {}
+impl<S, T> Copy for FieldAccess<S, T> {}
 
-impl<S: 'static, T> Access<S, T> {
+impl<S: 'static, T> FieldAccess<S, T> {
     fn of<'a>(&self, state: &'a AnyState) -> &'a T {
         (self.get)(state.downcast_ref().expect("a schema is only used on states of its own type"))
     }
@@ -42,23 +42,23 @@ impl<S: 'static, T> Access<S, T> {
     }
 }
 
-/// A field that is saved, folded by `R`.
+/// A saved field with the reducer `R`.
 pub struct TypedField<S, T, R> {
-    access: Access<S, T>,
+    access: FieldAccess<S, T>,
     is_absent: fn(&T) -> bool,
     reducer: PhantomData<fn() -> R>,
 }
 
 impl<S, T, R> TypedField<S, T, R> {
-    /// Operations on the field behind `access`.
+    /// Creates the operations on the field behind `access`.
     #[must_use]
-    pub fn new(access: Access<S, T>, is_absent: fn(&T) -> bool) -> Self {
+    pub fn new(access: FieldAccess<S, T>, is_absent: fn(&T) -> bool) -> Self {
         Self { access, is_absent, reducer: PhantomData }
     }
 }
 
-/// Reads JSON into a type, with a pointer to where it fails.
-pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Fault>> {
+/// Deserializes JSON into a type; an error has a pointer to the failing value.
+pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Vec<ValidationError>> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let pointer: String = error
             .path()
@@ -71,71 +71,76 @@ pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Fault>> {
                 _ => None,
             })
             .collect();
-        vec![Fault::new(error.into_inner().to_string()).at(pointer)]
+        vec![ValidationError::new(error.into_inner().to_string()).with_pointer(pointer)]
     })
 }
 
 impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> {
-    fn reduce(&self, state: &mut AnyState, input: Datum) -> Result<Change, Fault> {
-        R::reduce(self.access.of_mut(state), input.take()?)
+    fn reduce(&self, state: &mut AnyState, input: AnyValue) -> Result<Change, ValidationError> {
+        R::reduce(self.access.of_mut(state), input.into_value()?)
     }
 
-    fn overwrite(&self, state: &mut AnyState, value: Datum) -> Result<Change, Fault> {
-        *self.access.of_mut(state) = value.take()?;
+    fn overwrite(&self, state: &mut AnyState, value: AnyValue) -> Result<Change, ValidationError> {
+        *self.access.of_mut(state) = value.into_value()?;
         Ok(Change::Set)
     }
 
-    fn fits(&self, how: How, value: &Datum) -> bool {
+    fn is_native_type(&self, how: WriteMode, value: &AnyValue) -> bool {
         match how {
-            How::Reduce => value.get::<R::Input>().is_some(),
-            How::Overwrite => value.get::<T>().is_some(),
+            WriteMode::Reduce => value.get::<R::Input>().is_some(),
+            WriteMode::Overwrite => value.get::<T>().is_some(),
         }
     }
 
-    fn reduce_with_undo(&self, state: &mut AnyState, input: Datum, back: &mut Vec<Undo>) -> Result<Change, Fault> {
-        let (access, input) = (self.access, input.take()?);
+    fn reduce_with_undo(
+        &self,
+        state: &mut AnyState,
+        input: AnyValue,
+        back: &mut Vec<UndoFn>,
+    ) -> Result<Change, ValidationError> {
+        let (access, input) = (self.access, input.into_value()?);
         let mut saved = None;
-        // A reducer is a user's code, and may panic: what takes it back must not be lost then.
+        // A reducer is user code and may panic: the undo step must not be lost then.
         let reduced = catch_unwind(AssertUnwindSafe(|| R::reduce_with_undo(access.of_mut(state), input, &mut saved)));
-        back.extend(saved.map(|saved| -> Undo {
+        back.extend(saved.map(|saved| -> UndoFn {
             match saved {
-                Saved::Value(value) => Box::new(move |state| *access.of_mut(state) = value),
-                Saved::Undo(undo) => Box::new(move |state| undo(access.of_mut(state))),
+                UndoValue::Value(value) => Box::new(move |state| *access.of_mut(state) = value),
+                UndoValue::Undo(undo) => Box::new(move |state| undo(access.of_mut(state))),
             }
         }));
         reduced.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    fn part(&self, state: &AnyState, change: &Change) -> Datum {
+    fn delta(&self, state: &AnyState, change: &Change) -> AnyValue {
         match change {
-            Change::Set => Datum::live(self.access.of(state).clone()),
-            change => R::part(self.access.of(state), change),
+            Change::Set => AnyValue::native(self.access.of(state).clone()),
+            change => R::delta(self.access.of(state), change),
         }
     }
 
-    fn restore(&self, state: &mut AnyState, change: &Change, part: Datum) -> Result<(), Fault> {
+    fn apply_delta(&self, state: &mut AnyState, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
         match change {
-            Change::Set => *self.access.of_mut(state) = part.take()?,
-            change => R::restore(self.access.of_mut(state), change, part)?,
+            Change::Set => *self.access.of_mut(state) = part.into_value()?,
+            change => R::apply_delta(self.access.of_mut(state), change, part)?,
         }
         Ok(())
     }
 
-    fn to_json(&self, state: &AnyState) -> Result<Value, Fault> {
+    fn to_json(&self, state: &AnyState) -> Result<Value, ValidationError> {
         Ok(serde_json::to_value(self.access.of(state))?)
     }
 
-    fn read_input(&self, value: Value) -> Result<Datum, Vec<Fault>> {
-        R::read(value).map(Datum::live)
+    fn parse_update(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>> {
+        R::parse_update(value).map(AnyValue::native)
     }
 
-    fn read_value(&self, value: Value) -> Result<Datum, Vec<Fault>> {
-        read::<T>(value).map(Datum::live)
+    fn parse_value(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>> {
+        read::<T>(value).map(AnyValue::native)
     }
 
-    fn stamp(&self, input: &mut Datum, fresh: &mut dyn FnMut() -> String) {
-        if R::STAMPS {
-            stamp_with(input, |input: &mut R::Input| R::stamp(input, fresh));
+    fn assign_ids(&self, input: &mut AnyValue, fresh: &mut dyn FnMut() -> String) {
+        if R::ASSIGNS_IDS {
+            stamp_with(input, |input: &mut R::Input| R::assign_ids(input, fresh));
         }
     }
 
@@ -143,14 +148,14 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
         *self.access.of_mut(state) = (self.access.initial)();
     }
 
-    fn is_absent(&self, state: &AnyState) -> bool {
+    fn is_null(&self, state: &AnyState) -> bool {
         (self.is_absent)(self.access.of(state))
     }
 }
 
-/// Changes a live value in place, or a copy of it when somebody else holds it too.
-pub(crate) fn stamp_with<I: FieldValue>(datum: &mut Datum, stamp: impl FnOnce(&mut I)) {
-    let Datum::Live(payload) = datum else { return };
+/// Changes a native value in place, or a copy of it if the value has another owner.
+pub(crate) fn stamp_with<I: FieldValue>(datum: &mut AnyValue, stamp: impl FnOnce(&mut I)) {
+    let AnyValue::Native(payload) = datum else { return };
     if let Some(payload) = Arc::get_mut(payload) {
         if let Some(value) = (payload as &mut dyn Any).downcast_mut::<I>() {
             stamp(value);
@@ -159,73 +164,78 @@ pub(crate) fn stamp_with<I: FieldValue>(datum: &mut Datum, stamp: impl FnOnce(&m
     }
     let Some(mut copy) = datum.get::<I>().cloned() else { return };
     stamp(&mut copy);
-    *datum = Datum::live(copy);
+    *datum = AnyValue::native(copy);
 }
 
-/// A field that is never saved: any type that can be copied.
+/// A field that is never saved: any type that implements `Clone`.
 pub struct UntrackedField<S, T> {
-    access: Access<S, T>,
+    access: FieldAccess<S, T>,
 }
 
 impl<S, T> UntrackedField<S, T> {
-    /// Operations on the field behind `access`.
+    /// Creates the operations on the field behind `access`.
     #[must_use]
-    pub fn new(access: Access<S, T>) -> Self {
+    pub fn new(access: FieldAccess<S, T>) -> Self {
         Self { access }
     }
 }
 
 impl<S: 'static, T: Clone + Send + Sync + 'static> FieldOps for UntrackedField<S, T> {
-    fn reduce(&self, state: &mut AnyState, input: Datum) -> Result<Change, Fault> {
+    fn reduce(&self, state: &mut AnyState, input: AnyValue) -> Result<Change, ValidationError> {
         self.overwrite(state, input)
     }
 
-    fn overwrite(&self, state: &mut AnyState, value: Datum) -> Result<Change, Fault> {
-        let Opaque(value) = value.get::<Opaque<T>>().ok_or_else(|| {
-            Fault::new("an untracked field cannot be written from plain data")
-                .help("write it from a node, as a Rust value")
+    fn overwrite(&self, state: &mut AnyState, value: AnyValue) -> Result<Change, ValidationError> {
+        let Unserialized(value) = value.get::<Unserialized<T>>().ok_or_else(|| {
+            ValidationError::new("an untracked field cannot be written from plain data")
+                .with_help("write it from a node, as a Rust value")
         })?;
         *self.access.of_mut(state) = value.clone();
         Ok(Change::Set)
     }
 
-    fn fits(&self, _how: How, value: &Datum) -> bool {
-        value.get::<Opaque<T>>().is_some()
+    fn is_native_type(&self, _how: WriteMode, value: &AnyValue) -> bool {
+        value.get::<Unserialized<T>>().is_some()
     }
 
-    fn reduce_with_undo(&self, state: &mut AnyState, input: Datum, back: &mut Vec<Undo>) -> Result<Change, Fault> {
+    fn reduce_with_undo(
+        &self,
+        state: &mut AnyState,
+        input: AnyValue,
+        back: &mut Vec<UndoFn>,
+    ) -> Result<Change, ValidationError> {
         let (access, value) = (self.access, self.access.of(state).clone());
         back.push(Box::new(move |state| *access.of_mut(state) = value));
         self.reduce(state, input)
     }
 
-    fn part(&self, state: &AnyState, _change: &Change) -> Datum {
-        Datum::live(Opaque(self.access.of(state).clone()))
+    fn delta(&self, state: &AnyState, _change: &Change) -> AnyValue {
+        AnyValue::native(Unserialized(self.access.of(state).clone()))
     }
 
-    fn restore(&self, state: &mut AnyState, _change: &Change, part: Datum) -> Result<(), Fault> {
+    fn apply_delta(&self, state: &mut AnyState, _change: &Change, part: AnyValue) -> Result<(), ValidationError> {
         self.overwrite(state, part).map(drop)
     }
 
-    fn to_json(&self, _state: &AnyState) -> Result<Value, Fault> {
+    fn to_json(&self, _state: &AnyState) -> Result<Value, ValidationError> {
         Ok(Value::Null)
     }
 
-    fn read_input(&self, _value: Value) -> Result<Datum, Vec<Fault>> {
-        Err(vec![Fault::new("an untracked field cannot be read from plain data")])
+    fn parse_update(&self, _value: Value) -> Result<AnyValue, Vec<ValidationError>> {
+        Err(vec![ValidationError::new("an untracked field cannot be read from plain data")])
     }
 
-    fn read_value(&self, value: Value) -> Result<Datum, Vec<Fault>> {
-        self.read_input(value)
+    fn parse_value(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>> {
+        self.parse_update(value)
     }
 
-    fn stamp(&self, _input: &mut Datum, _fresh: &mut dyn FnMut() -> String) {}
+    fn assign_ids(&self, _input: &mut AnyValue, _fresh: &mut dyn FnMut() -> String) {}
 
     fn clear(&self, state: &mut AnyState) {
         *self.access.of_mut(state) = (self.access.initial)();
     }
 
-    fn is_absent(&self, _state: &AnyState) -> bool {
+    fn is_null(&self, _state: &AnyState) -> bool {
         false
     }
 }

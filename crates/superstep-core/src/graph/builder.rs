@@ -1,71 +1,71 @@
-//! A graph in the making: takes everything, complains at [`Builder::compile`].
+//! The builder of a topology: accepts everything; [`TopologyBuilder::compile`] reports the mistakes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{BranchPolicy, Compat, Decide, Endpoint, Topology, validate};
-use crate::drawing::Drawing;
+use super::{BranchPolicy, Compat, Endpoint, RouteFn, Topology, validate};
+use crate::diagram::Diagram;
 use crate::error::Result;
 use crate::id::NodeId;
 use crate::migration::{Migration, Migrations};
 use crate::schema::Schema;
 
-/// What may be said about a node besides what it does.
+/// Options of a node, without its action.
 #[derive(Debug, Clone, Default)]
 pub struct NodeOptions {
-    /// Waits until nothing else is due.
+    /// True if the node waits until no other task is scheduled.
     pub defer: bool,
-    /// Names it had before, for stored threads.
+    /// Former names of the node, for stored threads.
     pub was: Vec<String>,
-    /// Where its commands may lead.
+    /// Declared targets of its commands.
     pub goto: Option<Vec<Endpoint>>,
     /// Fields it declares to read.
     pub reads: Option<Vec<String>>,
     /// Fields it declares to write.
     pub writes: Option<Vec<String>>,
-    /// What one failed task means for the others of this node.
+    /// Policy for failed tasks of this node in one superstep.
     pub branch: BranchPolicy,
-    /// Free data for drawings and streams.
+    /// Custom metadata for diagrams and streams.
     pub metadata: BTreeMap<String, Value>,
-    /// Free labels for streams.
+    /// Custom labels for streams.
     pub tags: Vec<String>,
-    /// The drawing of a graph inside.
-    pub inner: Option<Box<Drawing>>,
+    /// Diagram of the subgraph that the node runs.
+    pub inner: Option<Box<Diagram>>,
 }
 
-pub(super) struct DraftNode {
+pub(super) struct UncheckedNode {
     pub(super) name: Arc<str>,
     pub(super) has_action: bool,
     pub(super) options: NodeOptions,
 }
 
-pub(super) struct DraftRoute {
+pub(super) struct UncheckedRoute {
     pub(super) from: Endpoint,
-    pub(super) decide: Decide,
+    pub(super) decide: RouteFn,
     pub(super) targets: Option<Vec<(Endpoint, Option<String>)>>,
 }
 
-/// A graph in the making.
-pub struct Builder {
+/// A graph before its compilation.
+pub struct TopologyBuilder {
     pub(super) name: Arc<str>,
     pub(super) schema: Arc<Schema>,
     pub(super) input: Option<Vec<String>>,
     pub(super) output: Option<Vec<String>>,
     pub(super) compat: Compat,
-    pub(super) nodes: Vec<DraftNode>,
+    pub(super) nodes: Vec<UncheckedNode>,
     pub(super) edges: Vec<(Endpoint, Endpoint)>,
     pub(super) joins: Vec<(Vec<Endpoint>, Endpoint)>,
-    pub(super) routes: Vec<DraftRoute>,
+    pub(super) routes: Vec<UncheckedRoute>,
     pub(super) breakpoints: Vec<String>,
-    pub(super) complaints: Vec<String>,
+    pub(super) diagnostics: Vec<String>,
     pub(super) migrations: Migrations,
     pub(super) tag: u32,
 }
 
-impl Builder {
-    /// An empty graph over a state.
+impl TopologyBuilder {
+    /// Creates an empty graph over a state.
     pub fn new(name: impl Into<Arc<str>>, schema: Arc<Schema>) -> Self {
         Self {
             name: name.into(),
@@ -78,13 +78,13 @@ impl Builder {
             joins: Vec::new(),
             routes: Vec::new(),
             breakpoints: Vec::new(),
-            complaints: Vec::new(),
+            diagnostics: Vec::new(),
             migrations: Migrations::default(),
             tag: 0,
         }
     }
 
-    /// The schema of the state.
+    /// Returns the schema of the state.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
@@ -100,23 +100,23 @@ impl Builder {
         self.output = Some(fields.into_iter().map(Into::into).collect());
     }
 
-    /// Tells the handles of this graph from those of others.
+    /// Sets the tag that distinguishes handles of this graph from those of others.
     pub fn tag(&mut self, tag: u32) {
         self.tag = tag;
     }
 
-    /// Which engine's habits the graph has.
+    /// Sets the compatibility mode.
     pub fn compat(&mut self, compat: Compat) {
         self.compat = compat;
     }
 
-    /// Adds a node. One without an action must get it before the graph is compiled.
+    /// Adds a node. A node without an action must get one before the graph is compiled.
     pub fn node(&mut self, name: &str, has_action: bool, options: NodeOptions) -> NodeId {
-        self.nodes.push(DraftNode { name: name.into(), has_action, options });
+        self.nodes.push(UncheckedNode { name: name.into(), has_action, options });
         NodeId(self.nodes.len() as u32 - 1)
     }
 
-    /// Gives a node its action and options.
+    /// Marks the node as having an action and sets its options.
     pub fn define(&mut self, id: NodeId, options: NodeOptions) {
         if let Some(node) = self.nodes.get_mut(id.index()) {
             node.has_action = true;
@@ -124,12 +124,12 @@ impl Builder {
         }
     }
 
-    /// The schema of the state, to change before the first node is added.
+    /// Replaces the schema of the state; only valid before the first node is added.
     pub fn set_schema(&mut self, schema: Arc<Schema>) {
         self.schema = schema;
     }
 
-    /// What is said about a node.
+    /// Returns the options of a node.
     pub fn options_mut(&mut self, id: NodeId) -> Option<&mut NodeOptions> {
         self.nodes.get_mut(id.index()).map(|node| &mut node.options)
     }
@@ -139,7 +139,7 @@ impl Builder {
         self.edges.push((from.into(), to.into()));
     }
 
-    /// Adds a join: `to` is due once all sources have finished since it last was.
+    /// Adds a join: `to` is scheduled when all sources have finished since the join last fired.
     pub fn join(&mut self, from: impl IntoIterator<Item = impl Into<Endpoint>>, to: impl Into<Endpoint>) {
         self.joins.push((from.into_iter().map(Into::into).collect(), to.into()));
     }
@@ -148,48 +148,48 @@ impl Builder {
     pub fn route(
         &mut self,
         from: impl Into<Endpoint>,
-        decide: Decide,
+        decide: RouteFn,
         targets: Option<Vec<(Endpoint, Option<String>)>>,
     ) {
-        self.routes.push(DraftRoute { from: from.into(), decide, targets });
+        self.routes.push(UncheckedRoute { from: from.into(), decide, targets });
     }
 
-    /// Names a node that runs will stop before or after, so that it is checked.
+    /// Adds the name of a breakpoint, so that compilation checks that the node exists.
     pub fn breakpoint(&mut self, name: &str) {
         if name != "*" {
             self.breakpoints.push(name.to_owned());
         }
     }
 
-    /// Says how threads of a version of the state are read by a later one.
+    /// Adds a migration for threads whose state has version `from`.
     pub fn migrate(&mut self, from: u32, migration: Migration) {
         self.migrations.add(from, migration);
     }
 
-    /// Adds a problem found outside, so that it is listed with the others.
-    pub fn complain(&mut self, problem: impl Into<String>) {
-        self.complaints.push(problem.into());
+    /// Adds a diagnostic that was found elsewhere, so that it is listed with the others.
+    pub fn add_diagnostic(&mut self, problem: impl Into<String>) {
+        self.diagnostics.push(problem.into());
     }
 
-    /// The name of a node in the making.
+    /// Returns the name of a node.
     #[must_use]
     pub fn name_of(&self, id: NodeId) -> Option<&str> {
         self.nodes.get(id.index()).map(|node| &*node.name)
     }
 
-    /// The compiled graph. Later changes to the builder do not change it.
+    /// Compiles the graph. Later changes to the builder do not change the result.
     ///
     /// # Errors
-    /// Lists every problem, not only the first.
+    /// Returns an error that lists every mistake, not only the first.
     pub fn compile(&self) -> Result<Topology> {
-        self.compile_with(Vec::new())
+        self.compile_with_diagnostics(Vec::new())
     }
 
-    /// As [`Builder::compile`]; what was found outside is listed with the other problems.
+    /// Same as [`TopologyBuilder::compile`]; the diagnostics in `found` are listed with the others.
     ///
     /// # Errors
-    /// Lists every problem, not only the first.
-    pub fn compile_with(&self, found: Vec<String>) -> Result<Topology> {
+    /// Returns an error that lists every mistake, not only the first.
+    pub fn compile_with_diagnostics(&self, found: Vec<String>) -> Result<Topology> {
         validate::compile(self, found)
     }
 }

@@ -1,10 +1,10 @@
-//! What compile takes and refuses, and what a compiled graph looks like.
+//! Tests of compilation: accepted and rejected graphs, and the compiled form.
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::drawing::EdgeKind;
-use crate::error::Code;
+use crate::diagram::EdgeKind;
+use crate::error::ErrorCode;
 
 mod parallel;
 
@@ -12,23 +12,24 @@ pub(super) fn schema(fields: Value) -> Arc<Schema> {
     Schema::from_json("state", &fields).expect("a schema")
 }
 
-/// A graph in the making, with these nodes.
-pub(super) fn graph(names: &[&str]) -> Builder {
-    let mut builder = Builder::new("g", schema(json!({ "a": {}, "b": {} })));
+/// Builds a graph with these nodes.
+pub(super) fn graph(names: &[&str]) -> TopologyBuilder {
+    let mut builder = TopologyBuilder::new("g", schema(json!({ "a": {}, "b": {} })));
     for name in names {
         builder.node(name, true, NodeOptions::default());
     }
     builder
 }
 
-/// As [`graph`], with plain edges: `"a b"` leads from `a` to `b`, `>` is the start and `.` the end.
-pub(super) fn wired(names: &[&str], edges: &[&str]) -> Builder {
+/// Builds a graph as [`graph`] does, with plain edges: `"a b"` leads from `a` to `b`, `>` is the start and `.` the
+/// end.
+pub(super) fn wired(names: &[&str], edges: &[&str]) -> TopologyBuilder {
     let mut builder = graph(names);
     edges.iter().for_each(|edge| add_edge(&mut builder, edge));
     builder
 }
 
-fn add_edge(builder: &mut Builder, edge: &str) {
+fn add_edge(builder: &mut TopologyBuilder, edge: &str) {
     let (from, to) = edge.split_once(' ').expect("two ends");
     builder.edge(end(from), end(to));
 }
@@ -41,29 +42,29 @@ fn end(name: &str) -> Endpoint {
     }
 }
 
-/// A conditional edge that is never asked.
-pub(super) fn route(builder: &mut Builder, from: &str, targets: Option<&[&str]>) {
+/// Adds a conditional edge whose function is never called.
+pub(super) fn route(builder: &mut TopologyBuilder, from: &str, targets: Option<&[&str]>) {
     let labelled = |name: &&str| (end(name), Some(format!("to {name}")));
     let targets = targets.map(|targets| targets.iter().map(labelled).collect());
-    builder.route(end(from), Arc::new(|_: &AnyState| Ok(Go::none())), targets);
+    builder.route(end(from), Arc::new(|_: &AnyState| Ok(Goto::none())), targets);
 }
 
 pub(super) fn commanding(targets: &[&str]) -> NodeOptions {
     NodeOptions { goto: Some(targets.iter().map(|name| end(name)).collect()), ..NodeOptions::default() }
 }
 
-/// The facts compile refuses a graph for.
-fn refusals(builder: &Builder) -> Vec<String> {
+/// Returns the messages for which the graph is rejected.
+fn refusals(builder: &TopologyBuilder) -> Vec<String> {
     match builder.compile() {
         Ok(_) => Vec::new(),
         Err(error) => {
-            assert_eq!(error.code(), Code::InvalidGraph);
-            error.problems().iter().map(|problem| problem.message.clone()).collect()
+            assert_eq!(error.code(), ErrorCode::InvalidGraph);
+            error.diagnostics().iter().map(|problem| problem.message.clone()).collect()
         }
     }
 }
 
-/// R-FWK-1: the sentinels have these names, and a name that is one is one.
+/// R-FWK-1: the sentinels have these names, and these names are parsed as the sentinels.
 #[test]
 fn the_start_and_the_end_have_names() {
     assert_eq!((START_NAME, END_NAME), ("__start__", "__end__"));
@@ -116,7 +117,7 @@ fn a_node_cannot_be_called_like_a_sentinel() {
     }
 }
 
-/// R-FWK-9, R-REF-5: routes, joins and declared commands are held to the same rules, naming both ends.
+/// R-FWK-9, R-REF-5: conditional edges, joins and declared commands follow the same rules; messages name both ends.
 #[test]
 fn routes_joins_and_commands_are_checked_too() {
     let mut builder = wired(&["one", "two"], &["> one", "one two", "two ."]);
@@ -144,7 +145,8 @@ fn routes_joins_and_commands_are_checked_too() {
     assert_eq!(refusals(&builder), expected);
 }
 
-/// R-FWK-9: the start of a graph may be a route, also one that leads anywhere; the benefit of the doubt is given.
+/// R-FWK-9: the start of a graph may have a conditional edge, also one without declared targets; such a graph is
+/// accepted.
 #[test]
 fn what_may_lead_anywhere_is_given_the_benefit_of_the_doubt() {
     let mut entered = wired(&["a", "b"], &["a .", "b ."]);
@@ -158,7 +160,8 @@ fn what_may_lead_anywhere_is_given_the_benefit_of_the_doubt() {
     assert_eq!(refusals(&chosen), ["node `b` cannot be reached"]);
 }
 
-/// R-FWK-9: a node that declares where its commands lead needs no edge out, and what it leads to is reached.
+/// R-FWK-9: a node that declares the targets of its commands needs no outgoing edge, and its targets count as
+/// reachable.
 #[test]
 fn declared_commands_are_ways_out() {
     let mut builder = graph(&["b"]);
@@ -173,7 +176,8 @@ fn declared_commands_are_ways_out() {
     assert!(silent.compile().is_ok());
 }
 
-/// R-FWK-9: a cycle ends through an edge, a route or a command; a command elsewhere in the graph does not end it.
+/// R-FWK-9: a cycle ends through an edge, a conditional edge or a command; a command elsewhere in the graph does
+/// not end it.
 #[test]
 fn a_cycle_needs_a_way_to_the_end() {
     let cycle = || wired(&["a", "b", "z"], &["> a", "a b", "b a", "> z", "z ."]);
@@ -189,7 +193,8 @@ fn a_cycle_needs_a_way_to_the_end() {
     assert_eq!(refusals(&elsewhere), ["no way to the end from `a`, `b`"]);
 }
 
-/// R-FWK-9: a join that waits for what only runs after it is refused; one that is entered otherwise is not.
+/// R-FWK-9: a join that waits for a node that only runs after it is rejected; a join whose source can be reached
+/// otherwise is not.
 #[test]
 fn a_join_that_can_never_fill_is_refused() {
     let mut builder = wired(&["a", "b", "c"], &["> a", "c b", "b .", "a ."]);
@@ -205,7 +210,7 @@ fn a_join_that_can_never_fill_is_refused() {
     assert_eq!(refusals(&cycle), Vec::<String>::new());
 }
 
-/// R-FWK-9, R-GRA-54: everything that is wrong is listed at once, and a mistake is told once.
+/// R-FWK-9, R-GRA-54: all mistakes are listed at once, each of them once.
 #[test]
 fn all_problems_are_listed_at_once() {
     let mut builder = graph(&["plan", "act", "act", "lost", "__x", "a|b", "deaf"]);
@@ -224,7 +229,7 @@ fn all_problems_are_listed_at_once() {
     builder.edge("plan", "deaf");
     builder.edge("lost", END);
     builder.breakpoint("plann");
-    builder.complain("the retry policy of `plan` has no attempts");
+    builder.add_diagnostic("the retry policy of `plan` has no attempts");
     let error = builder.compile().map(drop).expect_err("refused");
     insta::assert_snapshot!(error, @r#"
     error[SS-001]: graph `g` cannot be compiled
@@ -247,10 +252,10 @@ fn all_problems_are_listed_at_once() {
     "#);
 }
 
-/// R-GRA-54: a field of the input or output that the state lacks is refused, and so is a private one.
+/// R-GRA-54: a field of the input or output that the state lacks is rejected, and so is a private one.
 #[test]
 fn input_and_output_have_only_fields_of_the_state() {
-    let mut builder = Builder::new("g", schema(json!({ "count": {}, "hidden": { "private": true } })));
+    let mut builder = TopologyBuilder::new("g", schema(json!({ "count": {}, "hidden": { "private": true } })));
     builder.node("n", true, NodeOptions { reads: Some(vec!["cuont".into()]), ..NodeOptions::default() });
     builder.edge(START, "n");
     builder.edge("n", END);
@@ -273,13 +278,13 @@ fn input_and_output_have_only_fields_of_the_state() {
 /// R-GRA-53: without a declaration every field that is not private is in input and output.
 #[test]
 fn private_fields_are_in_neither_input_nor_output() {
-    let mut builder = Builder::new("g", schema(json!({ "count": {}, "hidden": { "private": true } })));
+    let mut builder = TopologyBuilder::new("g", schema(json!({ "count": {}, "hidden": { "private": true } })));
     builder.edge(START, END);
     let topology = builder.compile().expect("compiled");
     assert_eq!((topology.input, topology.output), (vec![FieldId(0)], vec![FieldId(0)]));
 }
 
-/// A node is found by a name it once had, which only one node may claim.
+/// A node is found by a former name, which only one node may claim.
 #[test]
 fn a_former_name_belongs_to_one_node() {
     let was = |name: &str| NodeOptions { was: vec![name.to_owned()], ..NodeOptions::default() };
@@ -287,12 +292,12 @@ fn a_former_name_belongs_to_one_node() {
     builder.node("a", true, was("old"));
     builder.node("b", true, was("older"));
     let topology = builder.compile().expect("compiled");
-    assert_eq!((topology.find("old"), topology.find("older")), (Some(NodeId(0)), Some(NodeId(1))));
+    assert_eq!((topology.find_node("old"), topology.find_node("older")), (Some(NodeId(0)), Some(NodeId(1))));
     builder.options_mut(NodeId(1)).expect("a node").was = vec!["old".to_owned()];
     assert_eq!(refusals(&builder), ["nodes `a` and `b` were both named `old`"]);
 }
 
-/// R-FWK-10: a drawing has every edge with its kind and label, and every node with its place.
+/// R-FWK-10: a diagram has every edge with its kind and label, and every node with its kind.
 #[test]
 fn a_drawing_shows_every_edge() {
     let mut builder = wired(&["a", "b", "c"], &["> a", "a b", "c ."]);
@@ -301,7 +306,7 @@ fn a_drawing_shows_every_edge() {
     let options = NodeOptions { defer: true, ..commanding(&["b", "."]) };
     builder.node("d", true, options);
     builder.edge("a", "d");
-    let drawing = builder.compile().expect("compiled").drawing();
+    let drawing = builder.compile().expect("compiled").diagram();
     let shown: Vec<String> = drawing
         .edges
         .iter()
@@ -328,11 +333,11 @@ fn a_drawing_shows_every_edge() {
     assert_eq!(drawing.edges.iter().filter(|edge| matches!(edge.kind, EdgeKind::Join { .. })).count(), 2);
 }
 
-/// Compile costs what the graph is large, not its square: a chain, and a ladder full of joins in one cycle.
+/// Compile time is linear in the size of the graph: a chain, and a ladder full of joins in one cycle.
 #[test]
 fn large_graphs_compile_in_proportion_to_their_size() {
     const LENGTH: u32 = 3_000;
-    let mut chain = Builder::new("chain", schema(json!({})));
+    let mut chain = TopologyBuilder::new("chain", schema(json!({})));
     for index in 0..LENGTH {
         chain.node(&format!("n{index}"), true, NodeOptions { writes: Some(Vec::new()), ..NodeOptions::default() });
         chain.edge(if index == 0 { START } else { Endpoint::from(NodeId(index - 1)) }, NodeId(index));
@@ -340,7 +345,7 @@ fn large_graphs_compile_in_proportion_to_their_size() {
     chain.edge(NodeId(LENGTH - 1), END);
     let chain = chain.compile().expect("compiled");
     assert_eq!((chain.nodes.len(), chain.exits.iter().map(|exits| exits.edges.len()).sum::<usize>()), (3_000, 2_999));
-    let mut ladder = Builder::new("ladder", schema(json!({})));
+    let mut ladder = TopologyBuilder::new("ladder", schema(json!({})));
     for index in 0..LENGTH {
         ladder.node(&format!("n{index}"), true, NodeOptions::default());
     }

@@ -1,63 +1,70 @@
-//! Turns a graph in the making into a compiled one, and refuses everything it can see to be wrong.
+//! Compiles a builder into a topology and rejects every mistake that is visible before a run.
 //!
-//! Collects all problems before it gives up; resolves each name once.
+//! Collects all diagnostics before it fails; resolves each name once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::builder::{Builder, DraftNode, DraftRoute};
-use super::{Compat, END_NAME, Endpoint, Exits, Join, NodeSpec, Route, START_NAME, Target, Topology, parallel, reach};
-use crate::error::{Code, Error, Problem, Result};
+use super::builder::{TopologyBuilder, UncheckedNode, UncheckedRoute};
+use super::{
+    Compat, ConditionalEdge, END_NAME, Endpoint, Join, NodeSpec, OutgoingEdges, ResolvedTarget, START_NAME, Topology,
+    concurrent_writers, reachability,
+};
+use crate::error::{Diagnostic, Error, ErrorCode, Result};
 use crate::id::{FieldId, NodeId};
 use crate::suggest;
 
-/// Problems found so far, and the loose ends they leave, so that one mistake is not told twice.
+/// The diagnostics so far, and the dangling edges, so that one mistake is not reported twice.
 #[derive(Default)]
-pub(super) struct Problems {
-    found: Vec<Problem>,
-    /// Nodes, or the start, from which something leads to a place that does not exist.
-    pub(super) loose: BTreeSet<Option<NodeId>>,
-    /// Nodes to which something leads from a place that does not exist.
-    pub(super) entered: Vec<NodeId>,
+pub(super) struct GraphDiagnostics {
+    found: Vec<Diagnostic>,
+    /// Nodes, or the start, with an edge to a node that does not exist.
+    pub(super) dangling_sources: BTreeSet<Option<NodeId>>,
+    /// Nodes with an edge from a node that does not exist.
+    pub(super) dangling_targets: Vec<NodeId>,
 }
 
-impl Problems {
+impl GraphDiagnostics {
     pub(super) fn add(&mut self, message: impl Into<String>, help: Option<String>) {
-        self.found.push(Problem { pointer: String::new(), message: message.into(), help });
+        self.found.push(Diagnostic { pointer: String::new(), message: message.into(), help });
     }
 }
 
-pub(super) fn compile(builder: &Builder, found: Vec<String>) -> Result<Topology> {
-    let mut problems = Problems::default();
-    for complaint in builder.complaints.iter().cloned().chain(found) {
+pub(super) fn compile(builder: &TopologyBuilder, found: Vec<String>) -> Result<Topology> {
+    let mut problems = GraphDiagnostics::default();
+    for complaint in builder.diagnostics.iter().cloned().chain(found) {
         problems.add(complaint, None);
     }
     let nodes: Vec<&str> = builder.nodes.iter().map(|node| &*node.name).collect();
     problems.found.extend(builder.migrations.problems(&builder.schema, &nodes));
     let by_name = names(builder, &mut problems);
-    let mut topology = skeleton(builder, by_name, &mut problems);
-    wire(builder, &mut topology, &mut problems);
+    let mut topology = empty_topology(builder, by_name, &mut problems);
+    connect_edges(builder, &mut topology, &mut problems);
     for name in &builder.breakpoints {
-        if topology.find(name).is_none() {
+        if topology.find_node(name).is_none() {
             let help = nearest(&topology, name).map(|(_, help)| help);
             problems.add(format!("breakpoint at unknown node `{name}`"), help);
         }
     }
-    reach::check(&topology, &mut problems);
+    reachability::check(&topology, &mut problems);
     if problems.found.is_empty() {
-        topology.warnings = parallel::warnings(&topology);
+        topology.warnings = concurrent_writers::warnings(&topology);
         return Ok(topology);
     }
-    Err(Error::listing(Code::InvalidGraph, format!("graph `{}` cannot be compiled", builder.name), problems.found))
+    Err(Error::with_diagnostics(
+        ErrorCode::InvalidGraph,
+        format!("graph `{}` cannot be compiled", builder.name),
+        problems.found,
+    ))
 }
 
-fn names(builder: &Builder, problems: &mut Problems) -> BTreeMap<Arc<str>, NodeId> {
+fn names(builder: &TopologyBuilder, problems: &mut GraphDiagnostics) -> BTreeMap<Arc<str>, NodeId> {
     let mut by_name: BTreeMap<Arc<str>, NodeId> = BTreeMap::new();
     for (index, node) in builder.nodes.iter().enumerate() {
         check_name(node, problems);
         if let Some(shadowed) = by_name.insert(node.name.clone(), NodeId(index as u32)) {
-            problems.entered.push(shadowed);
-            problems.loose.insert(Some(shadowed));
+            problems.dangling_targets.push(shadowed);
+            problems.dangling_sources.insert(Some(shadowed));
             problems.add(format!("node `{}` is added twice", node.name), Some("rename one of them".to_owned()));
         }
     }
@@ -70,7 +77,7 @@ fn names(builder: &Builder, problems: &mut Problems) -> BTreeMap<Arc<str>, NodeI
             by_name.entry(old.as_str().into()).or_insert(NodeId(index as u32));
         }
     }
-    for (former, name) in builder.migrations.former_nodes() {
+    for (former, name) in builder.migrations.former_node_names() {
         if let Some(id) = by_name.get(&name).copied() {
             by_name.entry(former).or_insert(id);
         }
@@ -78,7 +85,7 @@ fn names(builder: &Builder, problems: &mut Problems) -> BTreeMap<Arc<str>, NodeI
     by_name
 }
 
-fn check_name(node: &DraftNode, problems: &mut Problems) {
+fn check_name(node: &UncheckedNode, problems: &mut GraphDiagnostics) {
     let name = &node.name;
     if name.is_empty() {
         problems.add("a node needs a name", None);
@@ -96,25 +103,29 @@ fn check_name(node: &DraftNode, problems: &mut Problems) {
     }
 }
 
-fn skeleton(builder: &Builder, by_name: BTreeMap<Arc<str>, NodeId>, problems: &mut Problems) -> Topology {
+fn empty_topology(
+    builder: &TopologyBuilder,
+    by_name: BTreeMap<Arc<str>, NodeId>,
+    problems: &mut GraphDiagnostics,
+) -> Topology {
     let mut topology = Topology {
         name: builder.name.clone(),
         schema: builder.schema.clone(),
         input: fields(builder, builder.input.as_deref(), "input", problems),
         output: fields(builder, builder.output.as_deref(), "output", problems),
         nodes: Vec::with_capacity(builder.nodes.len()),
-        start: Exits::default(),
-        exits: vec![Exits::default(); builder.nodes.len()],
+        start: OutgoingEdges::default(),
+        exits: vec![OutgoingEdges::default(); builder.nodes.len()],
         joins: Vec::new(),
         compat: builder.compat,
         migrations: builder.migrations.clone(),
         warnings: Vec::new(),
-        tag: builder.tag,
+        graph_tag: builder.tag,
         by_name,
-        rank: None,
+        node_order: None,
     };
     for index in 0..builder.nodes.len() {
-        let spec = specify(builder, &topology, NodeId(index as u32), problems);
+        let spec = build_node_spec(builder, &topology, NodeId(index as u32), problems);
         topology.nodes.push(spec);
     }
     if builder.compat == Compat::LangGraph {
@@ -122,13 +133,18 @@ fn skeleton(builder: &Builder, by_name: BTreeMap<Arc<str>, NodeId>, problems: &m
         order.sort_by(|left, right| topology.nodes[*left].name.cmp(&topology.nodes[*right].name));
         let mut rank = vec![0; order.len()];
         order.into_iter().enumerate().for_each(|(place, node)| rank[node] = place as u32);
-        topology.rank = Some(rank);
+        topology.node_order = Some(rank);
     }
     topology
 }
 
-/// The fields of an input or output schema; all that are not private when none is declared.
-fn fields(builder: &Builder, declared: Option<&[String]>, which: &str, problems: &mut Problems) -> Vec<FieldId> {
+/// Returns the fields of an input or output schema; all that are not private if none is declared.
+fn fields(
+    builder: &TopologyBuilder,
+    declared: Option<&[String]>,
+    which: &str,
+    problems: &mut GraphDiagnostics,
+) -> Vec<FieldId> {
     let schema = &builder.schema;
     let Some(declared) = declared else {
         return schema.iter().filter(|(_, field)| !field.flags.private).map(|(id, _)| id).collect();
@@ -149,7 +165,12 @@ fn fields(builder: &Builder, declared: Option<&[String]>, which: &str, problems:
     found
 }
 
-fn specify(builder: &Builder, topology: &Topology, id: NodeId, problems: &mut Problems) -> NodeSpec {
+fn build_node_spec(
+    builder: &TopologyBuilder,
+    topology: &Topology,
+    id: NodeId,
+    problems: &mut GraphDiagnostics,
+) -> NodeSpec {
     let node = &builder.nodes[id.index()];
     let options = &node.options;
     let mut declared = |names: &Option<Vec<String>>, verb: &str| {
@@ -167,27 +188,27 @@ fn specify(builder: &Builder, topology: &Topology, id: NodeId, problems: &mut Pr
     };
     let (reads, writes) = (declared(&options.reads, "reads"), declared(&options.writes, "writes"));
     let goto = options.goto.as_ref().map(|targets| {
-        let place = Place { what: "goto", from: &node.name, source: Some(Source::Node(id)) };
+        let place = EdgeContext { what: "goto", from: &node.name, source: Some(EdgeSource::Node(id)) };
         targets.iter().filter_map(|target| resolve_target(topology, &place, target, problems)).collect()
     });
     NodeSpec {
         name: node.name.clone(),
         defer: options.defer,
-        was: former_names(builder, node),
-        goto,
+        former_names: former_names(builder, node),
+        goto_targets: goto,
         reads,
         writes,
         branch: options.branch,
         metadata: options.metadata.clone(),
         tags: options.tags.clone(),
-        inner: options.inner.clone(),
+        subgraph_diagram: options.inner.clone(),
     }
 }
 
-/// Names a node had before: those it says itself, and those that migrations took from it.
-fn former_names(builder: &Builder, node: &DraftNode) -> Vec<String> {
+/// Returns the former names of a node: those of its options, and those that migrations renamed.
+fn former_names(builder: &TopologyBuilder, node: &UncheckedNode) -> Vec<String> {
     let mut names = node.options.was.clone();
-    let renamed = builder.migrations.former_nodes().into_iter().filter(|(_, name)| *name == node.name);
+    let renamed = builder.migrations.former_node_names().into_iter().filter(|(_, name)| *name == node.name);
     for (former, _) in renamed.filter(|(former, _)| *former != node.name) {
         if !names.iter().any(|name| **name == *former) {
             names.push(former.to_string());
@@ -196,23 +217,23 @@ fn former_names(builder: &Builder, node: &DraftNode) -> Vec<String> {
     names
 }
 
-fn wire(builder: &Builder, topology: &mut Topology, problems: &mut Problems) {
+fn connect_edges(builder: &TopologyBuilder, topology: &mut Topology, problems: &mut GraphDiagnostics) {
     for (from, to) in &builder.edges {
-        let source = resolve_source(topology, "edge", from, &show(builder, to), problems);
-        let place = Place { what: "edge", from: &show(builder, from), source };
+        let source = resolve_source(topology, "edge", from, &endpoint_name(builder, to), problems);
+        let place = EdgeContext { what: "edge", from: &endpoint_name(builder, from), source };
         let target = resolve_target(topology, &place, to, problems);
         match (source, target) {
-            (Some(source), Some(Target::Node(id))) => exits_mut(topology, source).edges.push(id),
-            (Some(source), Some(Target::End)) => exits_mut(topology, source).ends = true,
-            (None, Some(Target::Node(id))) => problems.entered.push(id),
+            (Some(source), Some(ResolvedTarget::Node(id))) => exits_mut(topology, source).edges.push(id),
+            (Some(source), Some(ResolvedTarget::End)) => exits_mut(topology, source).reaches_end = true,
+            (None, Some(ResolvedTarget::Node(id))) => problems.dangling_targets.push(id),
             _ => {}
         }
     }
     for route in &builder.routes {
-        wire_route(builder, topology, route, problems);
+        connect_route(builder, topology, route, problems);
     }
     for (sources, target) in &builder.joins {
-        wire_join(builder, topology, sources, target, problems);
+        connect_join(builder, topology, sources, target, problems);
     }
     let all = topology.exits.iter_mut().chain([&mut topology.start]);
     all.for_each(|exits| {
@@ -221,30 +242,38 @@ fn wire(builder: &Builder, topology: &mut Topology, problems: &mut Problems) {
     });
 }
 
-fn wire_route(builder: &Builder, topology: &mut Topology, route: &DraftRoute, problems: &mut Problems) {
-    let shown = route.targets.iter().flatten().map(|(target, _)| show(builder, target)).collect::<Vec<_>>().join(", ");
+fn connect_route(
+    builder: &TopologyBuilder,
+    topology: &mut Topology,
+    route: &UncheckedRoute,
+    problems: &mut GraphDiagnostics,
+) {
+    let shown =
+        route.targets.iter().flatten().map(|(target, _)| endpoint_name(builder, target)).collect::<Vec<_>>().join(", ");
     let source = resolve_source(topology, "route", &route.from, &shown, problems);
     let targets = route.targets.as_ref().map(|targets| {
-        let place = Place { what: "route", from: &show(builder, &route.from), source };
+        let place = EdgeContext { what: "route", from: &endpoint_name(builder, &route.from), source };
         let resolve = |(target, label): &(Endpoint, Option<String>)| {
             resolve_target(topology, &place, target, problems).map(|target| (target, label.clone()))
         };
         targets.iter().filter_map(resolve).collect::<Vec<_>>()
     });
     match source {
-        Some(source) => exits_mut(topology, source).routes.push(Route { decide: route.decide.clone(), targets }),
-        None => problems.entered.extend(targets.iter().flatten().filter_map(|(target, _)| target.node())),
+        Some(source) => {
+            exits_mut(topology, source).routes.push(ConditionalEdge { decide: route.decide.clone(), targets })
+        }
+        None => problems.dangling_targets.extend(targets.iter().flatten().filter_map(|(target, _)| target.node())),
     }
 }
 
-fn wire_join(
-    builder: &Builder,
+fn connect_join(
+    builder: &TopologyBuilder,
     topology: &mut Topology,
     sources: &[Endpoint],
     target: &Endpoint,
-    problems: &mut Problems,
+    problems: &mut GraphDiagnostics,
 ) {
-    let to = show(builder, target);
+    let to = endpoint_name(builder, target);
     if sources.is_empty() {
         problems.add(format!("join into `{to}` has no sources"), None);
     }
@@ -252,112 +281,119 @@ fn wire_join(
     let mut is_whole = true;
     for source in sources {
         match resolve_source(topology, "join", source, &to, problems) {
-            Some(Source::Node(id)) => resolved.push(id),
-            Some(Source::Start) => problems.add(format!("join into `{to}` waits for the start"), None),
+            Some(EdgeSource::Node(id)) => resolved.push(id),
+            Some(EdgeSource::Start) => problems.add(format!("join into `{to}` waits for the start"), None),
             None => is_whole = false,
         }
     }
     resolved.sort_unstable();
     resolved.dedup();
-    let from = sources.iter().map(|source| show(builder, source)).collect::<Vec<_>>().join(", ");
-    let target = resolve_target(topology, &Place { what: "join", from: &from, source: None }, target, problems);
+    let from = sources.iter().map(|source| endpoint_name(builder, source)).collect::<Vec<_>>().join(", ");
+    let target = resolve_target(topology, &EdgeContext { what: "join", from: &from, source: None }, target, problems);
     match target {
-        Some(Target::Node(target)) => {
+        Some(ResolvedTarget::Node(target)) => {
             let join = topology.joins.len() as u32;
             for (place, source) in resolved.iter().enumerate() {
                 topology.exits[source.index()].joins.push((join, place as u32));
             }
-            problems.entered.extend((!is_whole).then_some(target));
+            problems.dangling_targets.extend((!is_whole).then_some(target));
             topology.joins.push(Join { sources: resolved, target });
         }
-        // Waiting for several branches before the end is what the end does anyway.
-        Some(Target::End) => resolved.iter().for_each(|source| topology.exits[source.index()].ends = true),
-        None => problems.loose.extend(resolved.into_iter().map(Some)),
+        // A join before the end is not needed: the run ends only when all branches have ended.
+        Some(ResolvedTarget::End) => {
+            resolved.iter().for_each(|source| topology.exits[source.index()].reaches_end = true)
+        }
+        None => problems.dangling_sources.extend(resolved.into_iter().map(Some)),
     }
 }
 
 #[derive(Clone, Copy)]
-enum Source {
+enum EdgeSource {
     Start,
     Node(NodeId),
 }
 
-/// Where something leads from, for messages and for loose ends.
-struct Place<'a> {
+/// The source of an edge, for messages and for dangling edges.
+struct EdgeContext<'a> {
     what: &'static str,
     from: &'a str,
-    source: Option<Source>,
+    source: Option<EdgeSource>,
 }
 
-fn exits_mut(topology: &mut Topology, source: Source) -> &mut Exits {
+fn exits_mut(topology: &mut Topology, source: EdgeSource) -> &mut OutgoingEdges {
     match source {
-        Source::Start => &mut topology.start,
-        Source::Node(id) => &mut topology.exits[id.index()],
+        EdgeSource::Start => &mut topology.start,
+        EdgeSource::Node(id) => &mut topology.exits[id.index()],
     }
 }
 
-/// The source, or for a name that is nearly right the one it was probably meant to be.
+/// Resolves the source; for a misspelled name returns the node that was probably meant.
 fn resolve_source(
     topology: &Topology,
     what: &str,
     from: &Endpoint,
     to: &str,
-    problems: &mut Problems,
-) -> Option<Source> {
-    match &from.local(topology.tag) {
-        Endpoint::Start => Some(Source::Start),
+    problems: &mut GraphDiagnostics,
+) -> Option<EdgeSource> {
+    match &from.resolve_handle(topology.graph_tag) {
+        Endpoint::Start => Some(EdgeSource::Start),
         Endpoint::End => {
             problems.add(format!("{what} `{END_NAME}` -> `{to}`: nothing leads out of the end"), None);
             None
         }
-        Endpoint::Node(id) if id.index() < topology.nodes.len() => Some(Source::Node(*id)),
+        Endpoint::Node(id) if id.index() < topology.nodes.len() => Some(EdgeSource::Node(*id)),
         Endpoint::Node(_) => {
             problems.add(format!("{what} into `{to}` comes from a node of another graph"), None);
             None
         }
         Endpoint::Handle { .. } => None,
         Endpoint::Name(name) => {
-            if let Some(id) = topology.find(name) {
-                return Some(Source::Node(id));
+            if let Some(id) = topology.find_node(name) {
+                return Some(EdgeSource::Node(id));
             }
             let (meant, help) = nearest(topology, name).unzip();
             problems.add(format!("{what} `{name}` -> `{to}`: no node `{name}`"), help);
-            meant.map(Source::Node)
+            meant.map(EdgeSource::Node)
         }
     }
 }
 
-/// The target, or for a name that is nearly right the one it was probably meant to be.
-fn resolve_target(topology: &Topology, place: &Place<'_>, to: &Endpoint, problems: &mut Problems) -> Option<Target> {
-    let Place { what, from, source } = place;
-    let target = match &to.local(topology.tag) {
-        Endpoint::End => Some(Target::End),
+/// Resolves the target; for a misspelled name returns the node that was probably meant.
+fn resolve_target(
+    topology: &Topology,
+    place: &EdgeContext<'_>,
+    to: &Endpoint,
+    problems: &mut GraphDiagnostics,
+) -> Option<ResolvedTarget> {
+    let EdgeContext { what, from, source } = place;
+    let target = match &to.resolve_handle(topology.graph_tag) {
+        Endpoint::End => Some(ResolvedTarget::End),
         Endpoint::Start => {
             problems.add(format!("{what} `{from}` -> `{START_NAME}`: nothing leads to the start"), None);
             None
         }
-        Endpoint::Node(id) if id.index() < topology.exits.len() => Some(Target::Node(*id)),
+        Endpoint::Node(id) if id.index() < topology.exits.len() => Some(ResolvedTarget::Node(*id)),
         Endpoint::Node(_) => {
             problems.add(format!("{what} from `{from}` leads to a node of another graph"), None);
             None
         }
         Endpoint::Handle { .. } => None,
-        Endpoint::Name(name) => match topology.find(name) {
-            Some(id) => Some(Target::Node(id)),
+        Endpoint::Name(name) => match topology.find_node(name) {
+            Some(id) => Some(ResolvedTarget::Node(id)),
             None => {
                 let (meant, help) = nearest(topology, name).unzip();
                 problems.add(format!("{what} `{from}` -> `{name}`: no node `{name}`"), help);
-                meant.map(Target::Node)
+                meant.map(ResolvedTarget::Node)
             }
         },
     };
     if let (None, Some(source)) = (target, source) {
-        problems.loose.insert(source.node());
+        problems.dangling_sources.insert(source.node());
     }
     target
 }
 
-impl Source {
+impl EdgeSource {
     fn node(self) -> Option<NodeId> {
         match self {
             Self::Start => None,
@@ -366,15 +402,15 @@ impl Source {
     }
 }
 
-fn show(builder: &Builder, endpoint: &Endpoint) -> String {
-    match &endpoint.local(builder.tag) {
+fn endpoint_name(builder: &TopologyBuilder, endpoint: &Endpoint) -> String {
+    match &endpoint.resolve_handle(builder.tag) {
         Endpoint::Node(id) => builder.name_of(*id).unwrap_or("?").to_owned(),
         other => other.to_string(),
     }
 }
 
-/// The node somebody probably meant, and the advice that says so.
+/// Returns the node that was probably meant, and a help text that suggests it.
 fn nearest(topology: &Topology, name: &str) -> Option<(NodeId, String)> {
     let known = suggest::nearest(name, topology.by_name.keys().map(|name| &**name))?;
-    Some((topology.find(known)?, format!("did you mean `{known}`?")))
+    Some((topology.find_node(known)?, format!("did you mean `{known}`?")))
 }

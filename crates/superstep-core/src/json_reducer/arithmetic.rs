@@ -1,19 +1,19 @@
-//! Adding and comparing: the reducers `add`, `max` and `min`.
+//! Sums and comparisons: the reducers `add`, `max` and `min`.
 //!
-//! Never wraps, never rounds an integer that meets an integer, never turns one kind of value into another.
+//! Never wraps, never rounds a sum of integers, never converts one kind of value into another.
 
 use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
 use super::list;
-use super::order::compare_numbers;
+use super::ordering::compare_numbers;
 use crate::change::Change;
-use crate::fault::Fault;
 use crate::types::kind;
+use crate::validation_error::ValidationError;
 
-/// Sum of numbers, join of strings, concatenation of arrays (R-GRA-14 to R-GRA-18).
-pub(super) fn add(current: &mut Value, input: Value) -> Result<Change, Fault> {
+/// Sums numbers, joins strings, concatenates arrays (R-GRA-14 to R-GRA-18).
+pub(super) fn add(current: &mut Value, input: Value) -> Result<Change, ValidationError> {
     if current.is_null() {
         return Ok(super::replace(current, input));
     }
@@ -36,26 +36,26 @@ pub(super) fn add(current: &mut Value, input: Value) -> Result<Change, Fault> {
     }
 }
 
-/// The greater value (R-GRA-23).
-pub(super) fn max(current: &mut Value, input: Value) -> Result<Change, Fault> {
+/// Keeps the greater value (R-GRA-23).
+pub(super) fn max(current: &mut Value, input: Value) -> Result<Change, ValidationError> {
     keep(Ordering::Greater, current, input)
 }
 
-/// The lesser value (R-GRA-23).
-pub(super) fn min(current: &mut Value, input: Value) -> Result<Change, Fault> {
+/// Keeps the lesser value (R-GRA-23).
+pub(super) fn min(current: &mut Value, input: Value) -> Result<Change, ValidationError> {
     keep(Ordering::Less, current, input)
 }
 
-/// Takes the input if it stands in the wanted order to the current value.
-fn keep(wanted: Ordering, current: &mut Value, input: Value) -> Result<Change, Fault> {
+/// Takes the input if its order relative to the current value is the wanted one.
+fn keep(wanted: Ordering, current: &mut Value, input: Value) -> Result<Change, ValidationError> {
     let order = match (&*current, &input) {
         (Value::Null, Value::Null) => Ordering::Equal,
         (Value::Null, Value::Number(_) | Value::String(_)) => wanted,
         (Value::Number(current), Value::Number(input)) => compare_numbers(input, current),
         (Value::String(current), Value::String(input)) => input.cmp(current),
         (current, input) => {
-            let fault = Fault::new(format!("cannot compare {} with {}", kind(input), kind(current)));
-            return Err(fault.help("only two numbers or two strings have an order"));
+            let fault = ValidationError::new(format!("cannot compare {} with {}", kind(input), kind(current)));
+            return Err(fault.with_help("only two numbers or two strings have an order"));
         }
     };
     if order != wanted {
@@ -65,11 +65,12 @@ fn keep(wanted: Ordering, current: &mut Value, input: Value) -> Result<Change, F
     Ok(Change::Set)
 }
 
-/// Two integers of `i64` have a sum of `i64`; beyond it only a value that is already there counts on, up to `u64::MAX`.
-fn sum(current: &Number, input: &Number) -> Result<Number, Fault> {
+/// Adds two numbers. Two values of `i64` must have a sum in `i64`; only a current value that is already beyond
+/// `i64` may grow up to `u64::MAX`.
+fn sum(current: &Number, input: &Number) -> Result<Number, ValidationError> {
     let overflow = || {
-        let fault = Fault::new(format!("integer overflow: {current} + {input} does not fit 64 bits"));
-        fault.help("use a float, or reset the value with an overwrite")
+        let fault = ValidationError::new(format!("integer overflow: {current} + {input} does not fit 64 bits"));
+        fault.with_help("use a float, or reset the value with an overwrite")
     };
     if let (Some(a), Some(b)) = (current.as_i64(), input.as_i64()) {
         return a.checked_add(b).map(Number::from).ok_or_else(overflow);
@@ -79,15 +80,15 @@ fn sum(current: &Number, input: &Number) -> Result<Number, Fault> {
         return Number::from_i128(a + b).ok_or_else(overflow);
     }
     let sum = current.as_f64().zip(input.as_f64()).and_then(|(a, b)| Number::from_f64(a + b));
-    sum.ok_or_else(|| Fault::new(format!("float overflow: {current} + {input} is not a finite number")))
+    sum.ok_or_else(|| ValidationError::new(format!("float overflow: {current} + {input} is not a finite number")))
 }
 
-fn cannot_add(current: &Value, input: &Value) -> Fault {
-    let fault = Fault::new(format!("cannot add {} to {}", kind(input), kind(current)));
+fn cannot_add(current: &Value, input: &Value) -> ValidationError {
+    let fault = ValidationError::new(format!("cannot add {} to {}", kind(input), kind(current)));
     match (current, input) {
         (Value::Array(_), Value::Null) => fault,
-        (Value::Array(_), _) => fault.help("write an array, or give the field the reducer `append`"),
-        (Value::Object(_), Value::Object(_)) => fault.help("give the field the reducer `merge`"),
+        (Value::Array(_), _) => fault.with_help("write an array, or give the field the reducer `append`"),
+        (Value::Object(_), Value::Object(_)) => fault.with_help("give the field the reducer `merge`"),
         _ => fault,
     }
 }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// R-GRA-14: arrays are concatenated, order kept.
+    /// R-GRA-14: arrays are concatenated in order.
     #[test]
     fn add_concatenates_arrays() {
         check("add", json!([1, 2]), json!([3, 1]), Ok((json!([1, 2, 3, 1]), Change::Appended { from: 2 })));
@@ -145,7 +146,7 @@ mod tests {
         check("add", json!("ab"), json!(""), Ok((json!("ab"), Change::Unchanged)));
     }
 
-    /// R-GRA-17: with nothing there yet the result is the update.
+    /// R-GRA-17: without a current value the result is the update.
     #[test]
     fn add_to_nothing_is_the_update() {
         for input in [json!([1]), json!([]), json!(3), json!("a"), json!({ "a": 1 }), json!(true)] {
@@ -154,7 +155,7 @@ mod tests {
         check("add", json!(null), json!(null), Ok((json!(null), Change::Unchanged)));
     }
 
-    /// R-GRA-18: other or mixed kinds are refused, both are named.
+    /// R-GRA-18: other or mixed kinds are rejected; the message names both.
     #[test]
     fn add_refuses_other_and_mixed_kinds() {
         let rows = [
@@ -170,8 +171,8 @@ mod tests {
         for (current, input, message) in rows {
             check("add", current, input, Err(message));
         }
-        assert!(cannot_add(&json!({}), &json!({})).help.is_some_and(|help| help.contains("`merge`")));
-        assert!(cannot_add(&json!([]), &json!(1)).help.is_some_and(|help| help.contains("`append`")));
+        assert!(cannot_add(&json!({}), &json!({})).with_help.is_some_and(|help| help.contains("`merge`")));
+        assert!(cannot_add(&json!([]), &json!(1)).with_help.is_some_and(|help| help.contains("`append`")));
     }
 
     /// R-GRA-23: `max` and `min` keep a number or a string; numbers are compared exactly, kinds are not mixed.

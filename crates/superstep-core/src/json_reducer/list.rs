@@ -1,15 +1,15 @@
 //! Growing lists: the reducers `append`, `keep_last`, `capped` and `set_union`.
 //!
-//! All wrap each side first: null is the empty list, an array is itself, anything else (a map too) is one item. None
-//! copies an item that is already there.
+//! All convert each side to a list first: null is the empty list, an array is itself, any other value (also a map)
+//! is one item. None copies an existing item.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::order::Ordered;
+use super::ordering::OrderedValue;
 use crate::change::{Change, Splice};
-use crate::fault::Fault;
+use crate::validation_error::ValidationError;
 
 /// Concatenates both sides as lists (R-GRA-19).
 pub(super) fn append(current: &mut Value, input: Value) -> Change {
@@ -49,26 +49,26 @@ pub(super) fn keep_last(current: &mut Value, input: Value, limit: usize) -> Chan
 }
 
 /// Appends, unless that makes the list longer than `limit` (R-GRA-23).
-pub(super) fn capped(current: &mut Value, input: Value, limit: usize) -> Result<Change, Fault> {
+pub(super) fn capped(current: &mut Value, input: Value, limit: usize) -> Result<Change, ValidationError> {
     let (present, added) = (length(current), length(&input));
     if added > 0 && present + added > limit {
-        let fault = Fault::new(format!("{present} and {added} more items exceed the cap of {limit}"));
-        return Err(fault.help("write fewer items, overwrite the list, or use `keep_last` to drop the oldest"));
+        let fault = ValidationError::new(format!("{present} and {added} more items exceed the cap of {limit}"));
+        return Err(fault.with_help("write fewer items, overwrite the list, or use `keep_last` to drop the oldest"));
     }
     Ok(append(current, input))
 }
 
-/// Appends what is not there yet, each value once, in order of first appearance (R-GRA-33).
+/// Appends the missing values, each once, in order of first appearance (R-GRA-33).
 pub(super) fn set_union(current: &mut Value, input: Value) -> Change {
     let was_list = current.is_array();
     let (mut list, added) = (wrap(current.take()), wrap(input));
     let from = list.len();
     let first: Vec<bool> = {
         let mut seen = BTreeSet::new();
-        list.iter().chain(&added).map(|item| seen.insert(Ordered(item))).collect()
+        list.iter().chain(&added).map(|item| seen.insert(OrderedValue(item))).collect()
     };
     let (first_here, first_added) = first.split_at(from);
-    // Duplicates can be here only by a default or an overwrite; a union has none whoever brought them.
+    // The current list can have duplicates only through a default or an overwrite; the union removes those too.
     let had_duplicates = first_here.contains(&false);
     if had_duplicates {
         let mut keep = first_here.iter();
@@ -84,7 +84,7 @@ pub(super) fn set_union(current: &mut Value, input: Value) -> Change {
     change
 }
 
-/// Pushes items onto a list that is one already.
+/// Pushes items onto an existing list.
 pub(super) fn extend(list: &mut Vec<Value>, added: Vec<Value>) -> Change {
     if added.is_empty() {
         return Change::Unchanged;
@@ -110,13 +110,13 @@ fn length(value: &Value) -> usize {
     }
 }
 
-/// Whether dropping `surplus` items from the front of `list` and `added` leaves exactly `list`; the first item that
-/// differs, nearly always the very first, ends the comparison.
+/// Returns true if dropping `surplus` items from the front of `list` and `added` leaves exactly `list`; the
+/// comparison ends at the first difference, nearly always the first item.
 fn is_same_after(list: &[Value], added: &[Value], surplus: usize) -> bool {
     list.len() + added.len() - surplus == list.len() && list.iter().eq(list.iter().chain(added).skip(surplus))
 }
 
-/// The edits of a list that lost its front and grew at its end.
+/// Returns the splices of a list that lost items at its front and gained items at its end.
 fn shifted(removed: usize, kept: usize, inserted: usize) -> Vec<Splice> {
     if kept == 0 {
         return vec![Splice { at: 0, removed, inserted }];
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// R-GRA-32: 8 present and 5 new leave the last 10, in order.
+    /// R-GRA-32: 8 current and 5 new items leave the last 10, in order.
     #[test]
     fn keep_last_ten_of_eight_and_five() {
         let change = spliced(&[(0, 3, 0), (5, 0, 5)]);
@@ -170,7 +170,7 @@ mod tests {
         check("keep_last:10", json!([1, 2, 3, 4, 5, 6, 7, 8]), json!([9, 10, 11, 12, 13]), Ok((after, change)));
     }
 
-    /// R-GRA-23, R-GRA-32: the edges of `keep_last`.
+    /// R-GRA-23, R-GRA-32: the edge cases of `keep_last`.
     #[test]
     fn keep_last_drops_the_oldest_and_says_exactly_what_moved() {
         let rows = [
@@ -182,7 +182,7 @@ mod tests {
             (json!([1, 2, 3]), json!(null), json!([1, 2, 3]), Change::Unchanged),
             (json!([7, 7, 7]), json!([7]), json!([7, 7, 7]), Change::Unchanged),
             (json!([1, 2, 3]), json!([1, 2, 3]), json!([1, 2, 3]), Change::Unchanged),
-            // Too long by a default or an overwrite: cut at the next fold.
+            // Too long by a default or an overwrite: truncated at the next write.
             (json!([1, 2, 3, 4, 5]), json!([]), json!([3, 4, 5]), spliced(&[(0, 2, 0)])),
             (json!(null), json!([1, 2, 3, 4]), json!([2, 3, 4]), Change::Set),
             (json!("a"), json!([1, 2, 3]), json!([1, 2, 3]), Change::Set),
@@ -194,7 +194,7 @@ mod tests {
         check("keep_last:0", json!([1]), json!([2]), Ok((json!([]), spliced(&[(0, 1, 0)]))));
     }
 
-    /// R-GRA-33: `[a,b]` with `[b,c]` is `[a,b,c]`, first appearance first.
+    /// R-GRA-33: `[a,b]` with `[b,c]` is `[a,b,c]`, in order of first appearance.
     #[test]
     fn set_union_keeps_first_appearances() {
         let rows = [
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// R-GRA-23: `capped` appends up to its limit and refuses more.
+    /// R-GRA-23: `capped` appends up to its limit and rejects more.
     #[test]
     fn capped_refuses_to_grow_beyond_its_limit() {
         let rows = [
@@ -241,7 +241,8 @@ mod tests {
         check("capped:3", json!(null), json!([1, 2, 3, 4]), Err("0 and 4 more items exceed the cap of 3"));
     }
 
-    /// Design D1: an append costs as much as what is appended, so the list itself never moves when there is room.
+    /// Design D1: an append costs as much as the appended items, so the list itself is not reallocated if its
+    /// capacity suffices.
     #[test]
     fn appending_pushes_in_place() {
         let mut current = Value::Array(Vec::with_capacity(8));

@@ -1,44 +1,44 @@
-//! Merging maps: the reducers `merge` and `deep_merge`.
+//! Merged maps: the reducers `merge` and `deep_merge`.
 //!
-//! Touches only the keys of the input. A key set to the remove marker goes; to remove one that is not there is no error,
-//! since two parallel nodes may both do it. `merge` reads the marker at its own level only.
+//! Changes only the keys of the input. A key set to the remove marker is removed; removing a missing key is no
+//! error, since two parallel nodes may both remove it. `merge` interprets the marker at its own level only.
 
 use serde_json::{Map, Value};
 
 use super::marker::is_remove_marker;
 use crate::change::Change;
-use crate::fault::Fault;
 use crate::types::kind;
+use crate::validation_error::ValidationError;
 
-/// Merges one level deep; nested maps are replaced whole (R-GRA-20, R-GRA-21).
-pub(super) fn merge(current: &mut Value, input: Value) -> Result<Change, Fault> {
-    fold(current, input, Depth::Shallow)
+/// Merges one level deep; nested maps are replaced as a whole (R-GRA-20, R-GRA-21).
+pub(super) fn merge(current: &mut Value, input: Value) -> Result<Change, ValidationError> {
+    fold(current, input, MergeDepth::Shallow)
 }
 
-/// Merges maps into maps at every depth, and replaces everything else (R-GRA-23).
-pub(super) fn deep_merge(current: &mut Value, input: Value) -> Result<Change, Fault> {
-    fold(current, input, Depth::Deep)
+/// Merges maps into maps at every depth, and replaces all other values (R-GRA-23).
+pub(super) fn deep_merge(current: &mut Value, input: Value) -> Result<Change, ValidationError> {
+    fold(current, input, MergeDepth::Deep)
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Depth {
+enum MergeDepth {
     Shallow,
     Deep,
 }
 
 #[derive(Default)]
-struct Keys {
+struct ChangedKeys {
     set: Vec<String>,
     removed: Vec<String>,
 }
 
-impl Keys {
+impl ChangedKeys {
     fn is_empty(&self) -> bool {
         self.set.is_empty() && self.removed.is_empty()
     }
 }
 
-fn fold(current: &mut Value, input: Value, depth: Depth) -> Result<Change, Fault> {
+fn fold(current: &mut Value, input: Value, depth: MergeDepth) -> Result<Change, ValidationError> {
     let (map, input) = match (&mut *current, input) {
         (Value::Object(map), Value::Object(input)) => (map, input),
         (Value::Null, Value::Object(input)) => {
@@ -46,16 +46,16 @@ fn fold(current: &mut Value, input: Value, depth: Depth) -> Result<Change, Fault
             return Ok(Change::Set);
         }
         (current, input) => {
-            let fault = Fault::new(format!("cannot merge {} into {}", kind(&input), kind(current)));
-            return Err(fault.help("both sides have to be objects"));
+            let fault = ValidationError::new(format!("cannot merge {} into {}", kind(&input), kind(current)));
+            return Err(fault.with_help("both sides have to be objects"));
         }
     };
     let keys = merge_keys(map, input, depth);
     Ok(if keys.is_empty() { Change::Unchanged } else { Change::Merged { set: keys.set, removed: keys.removed } })
 }
 
-fn merge_keys(map: &mut Map<String, Value>, input: Map<String, Value>, depth: Depth) -> Keys {
-    let mut keys = Keys::default();
+fn merge_keys(map: &mut Map<String, Value>, input: Map<String, Value>, depth: MergeDepth) -> ChangedKeys {
+    let mut keys = ChangedKeys::default();
     for (key, value) in input {
         if is_remove_marker(&value) {
             if map.remove(&key).is_some() {
@@ -68,13 +68,13 @@ fn merge_keys(map: &mut Map<String, Value>, input: Map<String, Value>, depth: De
     keys
 }
 
-/// Sets one key and says whether that made a difference.
-fn set_key(map: &mut Map<String, Value>, key: &str, value: Value, depth: Depth) -> bool {
+/// Sets one key and returns true if the map changed.
+fn set_key(map: &mut Map<String, Value>, key: &str, value: Value, depth: MergeDepth) -> bool {
     let value = match (depth, map.get_mut(key), value) {
-        (Depth::Deep, Some(Value::Object(inner)), Value::Object(input)) => {
+        (MergeDepth::Deep, Some(Value::Object(inner)), Value::Object(input)) => {
             return !merge_keys(inner, input, depth).is_empty();
         }
-        (Depth::Deep, _, Value::Object(input)) => Value::Object(merged(input, depth)),
+        (MergeDepth::Deep, _, Value::Object(input)) => Value::Object(merged(input, depth)),
         (_, _, value) => value,
     };
     if map.get(key) == Some(&value) {
@@ -84,8 +84,8 @@ fn set_key(map: &mut Map<String, Value>, key: &str, value: Value, depth: Depth) 
     true
 }
 
-/// What the input makes of nothing: itself, without the keys it removes.
-fn merged(input: Map<String, Value>, depth: Depth) -> Map<String, Value> {
+/// Returns the merge of the input into an empty map: the input without the keys it removes.
+fn merged(input: Map<String, Value>, depth: MergeDepth) -> Map<String, Value> {
     let mut map = Map::new();
     merge_keys(&mut map, input, depth);
     map
@@ -103,7 +103,7 @@ mod tests {
         Change::Merged { set: owned(set), removed: owned(removed) }
     }
 
-    /// R-GRA-20: shallow, keys of the update win, nested maps are replaced whole.
+    /// R-GRA-20: shallow, keys of the update win, nested maps are replaced as a whole.
     #[test]
     fn merge_is_shallow_and_the_update_wins() {
         let rows = [
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// R-GRA-21: a side that is not a map is refused, both kinds are named.
+    /// R-GRA-21: a side that is not a map is rejected; the message names both kinds.
     #[test]
     fn merge_refuses_what_is_not_a_map() {
         let rows = [
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// R-GRA-23: `deep_merge` goes into maps at every depth, honours `Remove` there, and replaces the rest.
+    /// R-GRA-23: `deep_merge` merges maps at every depth, honours `Remove` there, and replaces all other values.
     #[test]
     fn deep_merge_goes_into_maps_and_replaces_the_rest() {
         let gone = remove_marker();

@@ -1,28 +1,28 @@
-//! The two markers a JSON update may carry: remove this key, and overwrite whatever the reducer.
+//! The two markers in a JSON update: remove this key, and overwrite without the reducer.
 //!
-//! Recognises a marker only by its exact shape; a map that has anything besides is data and stays data.
+//! A marker is recognised only by its exact shape; a map with any other key is data.
 
 use serde_json::{Map, Value, json};
 
 const REMOVE: &str = "__remove__";
 const OVERWRITE: &str = "__overwrite__";
 
-/// The value that deletes a key under `merge` and `deep_merge`: `{"__remove__": true}` (R-GRA-21).
+/// Returns the value that deletes a key under `merge` and `deep_merge`: `{"__remove__": true}` (R-GRA-21).
 pub fn remove_marker() -> Value {
     json!({ REMOVE: true })
 }
 
-/// Whether a value is the marker of [`remove_marker`].
+/// Returns true if a value is the marker of [`remove_marker`].
 pub fn is_remove_marker(value: &Value) -> bool {
     value.as_object().is_some_and(|map| map.len() == 1 && map.get(REMOVE) == Some(&Value::Bool(true)))
 }
 
-/// The update that replaces whatever the reducer: `{"__overwrite__": value}` (R-GRA-35).
+/// Returns the update that replaces a value without the reducer: `{"__overwrite__": value}` (R-GRA-35).
 pub fn overwrite_marker(value: Value) -> Value {
     Value::Object(Map::from_iter([(OVERWRITE.to_string(), value)]))
 }
 
-/// Takes the value out of an overwrite, in our form or in that of an erased Python dataclass,
+/// Extracts the value of an overwrite, in superstep's form or in that of an erased Python dataclass,
 /// `{"value": .., "type": "__overwrite__"}`.
 ///
 /// ```
@@ -32,7 +32,7 @@ pub fn overwrite_marker(value: Value) -> Value {
 /// ```
 ///
 /// # Errors
-/// Gives the value back when it is not an overwrite.
+/// Returns the value unchanged if it is not an overwrite.
 pub fn as_overwrite(value: Value) -> Result<Value, Value> {
     let Value::Object(mut map) = value else { return Err(value) };
     let is_erased = map.len() == 2 && map.get("type").and_then(Value::as_str) == Some(OVERWRITE);
@@ -64,7 +64,7 @@ mod tests {
         }
     }
 
-    /// R-GRA-35: both forms of an overwrite are read; everything else is given back whole.
+    /// R-GRA-35: both forms of an overwrite are recognised; every other value is returned unchanged.
     #[test]
     fn an_overwrite_is_unwrapped_and_other_values_come_back() {
         let rows = [

@@ -1,26 +1,26 @@
-//! Lists of objects that are known by a key: the reducer `merge_by`.
+//! Lists of objects with a key: the reducer `merge_by`.
 //!
-//! An object replaces the one with its key whole, as a message does under `add_messages`; fields are not mixed.
-//! Items that are there without the key, by a default or an overwrite, stay where they are and match nothing.
+//! An object replaces the object with the same key as a whole, like a message under `add_messages`; fields are not
+//! merged. Items without the key, from a default or an overwrite, stay in place and match nothing.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::list;
-use super::order::Ordered;
+use super::ordering::OrderedValue;
 use crate::change::{Change, Splice};
-use crate::fault::Fault;
 use crate::types::{excerpt, kind};
+use crate::validation_error::ValidationError;
 
-/// Replaces in place what has the same key, appends the rest (R-GRA-23).
-pub(super) fn merge_by(current: &mut Value, input: Value, key: &str) -> Result<Change, Fault> {
+/// Replaces items with the same key in place, appends the others (R-GRA-23).
+pub(super) fn merge_by(current: &mut Value, input: Value, key: &str) -> Result<Change, ValidationError> {
     let mut nothing = Vec::new();
     let was_null = current.is_null();
     let list = match &mut *current {
         Value::Array(list) => list,
         Value::Null => &mut nothing,
-        other => return Err(Fault::new(format!("cannot merge objects by `{key}` into {}", kind(other)))),
+        other => return Err(ValidationError::new(format!("cannot merge objects by `{key}` into {}", kind(other)))),
     };
     let items = objects(input, key)?;
     let slots = slots(list, &items, key);
@@ -32,8 +32,8 @@ pub(super) fn merge_by(current: &mut Value, input: Value, key: &str) -> Result<C
     Ok(change)
 }
 
-/// The objects of the input, each with a usable key; one object stands for a list of one.
-fn objects(input: Value, key: &str) -> Result<Vec<Value>, Fault> {
+/// Returns the objects of the input, each with a usable key; a single object counts as a list of one.
+fn objects(input: Value, key: &str) -> Result<Vec<Value>, ValidationError> {
     let (items, is_list) = match input {
         Value::Array(items) => (items, true),
         item => (vec![item], false),
@@ -41,19 +41,22 @@ fn objects(input: Value, key: &str) -> Result<Vec<Value>, Fault> {
     for (at, item) in items.iter().enumerate() {
         let pointer = if is_list { format!("/{at}") } else { String::new() };
         let Some(map) = item.as_object() else {
-            return Err(
-                Fault::new(format!("expected object with `{}`, found {}", excerpt(key), kind(item))).at(pointer)
-            );
+            return Err(ValidationError::new(format!("expected object with `{}`, found {}", excerpt(key), kind(item)))
+                .with_pointer(pointer));
         };
         match map.get(key) {
-            None => return Err(Fault::new(format!("the object has no key `{}`", excerpt(key))).at(pointer)),
+            None => {
+                return Err(
+                    ValidationError::new(format!("the object has no key `{}`", excerpt(key))).with_pointer(pointer)
+                );
+            }
             Some(identity) if !is_identity(identity) => {
                 let message = format!(
                     "the key `{}` has to be a string, number or boolean, found {}",
                     excerpt(key),
                     kind(identity)
                 );
-                return Err(Fault::new(message).at(format!("{pointer}/{}", escape(key))));
+                return Err(ValidationError::new(message).with_pointer(format!("{pointer}/{}", escape(key))));
             }
             Some(_) => {}
         }
@@ -61,18 +64,19 @@ fn objects(input: Value, key: &str) -> Result<Vec<Value>, Fault> {
     Ok(items)
 }
 
-/// Where each item goes: the place of the first with its key, or the next one after the end.
+/// Returns the target index of each item: the index of the first item with its key, or the next index after the
+/// end.
 fn slots(list: &[Value], items: &[Value], key: &str) -> Vec<usize> {
     let mut places = BTreeMap::new();
     for (at, identity) in list.iter().enumerate().filter_map(|(at, item)| Some((at, item.get(key)?))) {
         if is_identity(identity) {
-            places.entry(Ordered(identity)).or_insert(at);
+            places.entry(OrderedValue(identity)).or_insert(at);
         }
     }
     let mut end = list.len();
     let identities = items.iter().filter_map(|item| item.get(key));
     let place = |identity| {
-        *places.entry(Ordered(identity)).or_insert_with(|| {
+        *places.entry(OrderedValue(identity)).or_insert_with(|| {
             end += 1;
             end - 1
         })
@@ -81,7 +85,7 @@ fn slots(list: &[Value], items: &[Value], key: &str) -> Vec<usize> {
 }
 
 fn upsert(list: &mut Vec<Value>, items: Vec<Value>, slots: Vec<usize>) -> Change {
-    // A map, because a later item of one input takes the place of an earlier one.
+    // A map, because a later item of one input replaces an earlier one with the same key.
     let placed: BTreeMap<usize, Value> = slots.into_iter().zip(items).collect();
     let before = list.len();
     let mut edits: Vec<Splice> = Vec::new();
@@ -107,7 +111,7 @@ fn upsert(list: &mut Vec<Value>, items: Vec<Value>, slots: Vec<usize>) -> Change
     Change::Spliced { edits }
 }
 
-/// Adds an edit, joined to the one before when they touch.
+/// Adds a splice, merged with the previous one if they are adjacent.
 fn record(edits: &mut Vec<Splice>, edit: Splice) {
     match edits.last_mut() {
         Some(last) if last.at + last.inserted == edit.at => {
@@ -122,7 +126,7 @@ fn is_identity(value: &Value) -> bool {
     matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
 }
 
-/// A key as a step of a JSON pointer.
+/// Escapes a key for a JSON pointer.
 fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
@@ -179,7 +183,7 @@ mod tests {
         }
     }
 
-    /// R-GRA-23: what has no usable key is refused, with its place.
+    /// R-GRA-23: items without a usable key are rejected with their location.
     #[test]
     fn merge_by_refuses_items_without_the_key() {
         let rows = [
@@ -198,10 +202,11 @@ mod tests {
         ];
         for (current, input, message, pointer) in rows {
             check("merge_by:id", current.clone(), input.clone(), Err(message));
-            let fault = JsonReducer::MergeBy("id".into()).fold(&mut current.clone(), input).expect_err("refused");
+            let fault = JsonReducer::MergeBy("id".into()).reduce(&mut current.clone(), input).expect_err("refused");
             assert_eq!(fault.pointer, pointer);
         }
-        let fault = JsonReducer::MergeBy("a/b".into()).fold(&mut json!([]), json!({ "a/b": [] })).expect_err("refused");
+        let fault =
+            JsonReducer::MergeBy("a/b".into()).reduce(&mut json!([]), json!({ "a/b": [] })).expect_err("refused");
         assert_eq!(fault.pointer, "/a~1b");
     }
 }

@@ -1,16 +1,16 @@
 //! The names of the reducers and their data form (R-GRA-12).
 //!
-//! Never guesses: an unknown name, a missing argument and a superfluous one are errors that say what is known.
+//! Never guesses: an unknown name, a missing argument and a superfluous one are errors that list the valid names.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::JsonReducer;
-use crate::fault::Fault;
-use crate::suggest::known_names;
-use crate::types::{brief, excerpt, explain, kind};
+use crate::suggest::did_you_mean_or_list;
+use crate::types::{excerpt, explain, kind, value_summary};
+use crate::validation_error::ValidationError;
 
-/// Every reducer a schema can name, also `add_messages`, which folds messages and not plain values.
+/// All reducers a schema can name, including `add_messages`, which reduces messages and not plain values.
 pub const REDUCER_NAMES: [&str; 14] = [
     "add",
     "append",
@@ -29,12 +29,13 @@ pub const REDUCER_NAMES: [&str; 14] = [
 ];
 
 impl JsonReducer {
-    /// Reads a name, with its argument after a colon: `add`, `keep_last:10`, `merge_by:id`, `one_of:["a", "b"]`.
+    /// Parses a name, with its argument after a colon: `add`, `keep_last:10`, `merge_by:id`, `one_of:["a", "b"]`.
     ///
     /// # Errors
-    /// When the name is unknown (the advice lists the known ones, the nearest first), or its argument is missing, not
-    /// of the right kind, or not wanted. `add_messages` is an error here, it is for the caller to recognise.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    /// Returns an error if the name is unknown (the help text lists the valid ones, the nearest first), or if its
+    /// argument is missing, of the wrong kind, or superfluous. `add_messages` is an error here; the caller must
+    /// recognise it before.
+    pub fn parse(text: &str) -> Result<Self, ValidationError> {
         match text.split_once(':') {
             None => build(text, None),
             Some((name @ "merge_by", key)) => build(name, Some(&Value::from(key))),
@@ -45,23 +46,26 @@ impl JsonReducer {
         }
     }
 
-    /// Reads the data form: a string as for [`JsonReducer::parse`], or `{"one_of": ["a", "b"]}`, `{"keep_last": 10}`.
+    /// Parses the data form: a string as for [`JsonReducer::parse`], or `{"one_of": ["a", "b"]}`,
+    /// `{"keep_last": 10}`.
     ///
     /// # Errors
-    /// As for [`JsonReducer::parse`], and when the value is neither a string nor an object with one key.
-    pub fn from_data(form: &Value) -> Result<Self, Fault> {
+    /// Same as [`JsonReducer::parse`]; also returns an error if the value is neither a string nor an object with
+    /// one key.
+    pub fn from_data(form: &Value) -> Result<Self, ValidationError> {
         let entry = form.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next());
         match (form, entry) {
             (Value::String(text), _) => JsonReducer::parse(text),
             (_, Some((name, argument))) => build(name, Some(argument)),
             (other, None) => {
-                let fault = Fault::new(format!("expected the name of a reducer, found {}", kind(other)));
-                Err(fault.help("a reducer is a name such as `\"add\"` or `\"keep_last:10\"`, or `{\"one_of\": [..]}`"))
+                let fault = ValidationError::new(format!("expected the name of a reducer, found {}", kind(other)));
+                Err(fault
+                    .with_help("a reducer is a name such as `\"add\"` or `\"keep_last:10\"`, or `{\"one_of\": [..]}`"))
             }
         }
     }
 
-    /// The name with its argument, which [`JsonReducer::parse`] reads back: `add`, `keep_last:10`.
+    /// Returns the name with its argument, which [`JsonReducer::parse`] accepts: `add`, `keep_last:10`.
     pub fn name(&self) -> String {
         match self {
             JsonReducer::Add => "add".into(),
@@ -81,7 +85,7 @@ impl JsonReducer {
     }
 }
 
-fn build(name: &str, argument: Option<&Value>) -> Result<JsonReducer, Fault> {
+fn build(name: &str, argument: Option<&Value>) -> Result<JsonReducer, ValidationError> {
     let plain = match name {
         "keep_last" => return count(name, argument).map(JsonReducer::KeepLast),
         "capped" => return count(name, argument).map(JsonReducer::Capped),
@@ -97,41 +101,43 @@ fn build(name: &str, argument: Option<&Value>) -> Result<JsonReducer, Fault> {
         "set_union" => JsonReducer::SetUnion,
         "set_once" => JsonReducer::SetOnce,
         "add_messages" => {
-            let fault = Fault::new("the reducer `add_messages` folds messages, not plain values");
-            return Err(fault.help("give the field the type `messages`"));
+            let fault = ValidationError::new("the reducer `add_messages` folds messages, not plain values");
+            return Err(fault.with_help("give the field the type `messages`"));
         }
         unknown => return Err(unknown_name(unknown)),
     };
     match argument {
         None => Ok(plain),
-        Some(_) => Err(Fault::new(format!("the reducer `{name}` takes no argument"))),
+        Some(_) => Err(ValidationError::new(format!("the reducer `{name}` takes no argument"))),
     }
 }
 
-fn unknown_name(name: &str) -> Fault {
-    Fault::new(format!("unknown reducer `{}`", excerpt(name))).help(known_names(name, &REDUCER_NAMES))
+fn unknown_name(name: &str) -> ValidationError {
+    ValidationError::new(format!("unknown reducer `{}`", excerpt(name)))
+        .with_help(did_you_mean_or_list(name, &REDUCER_NAMES))
 }
 
-fn count(name: &str, argument: Option<&Value>) -> Result<usize, Fault> {
+fn count(name: &str, argument: Option<&Value>) -> Result<usize, ValidationError> {
     let count = argument.and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
-    count.ok_or_else(|| needs(name, "a number of items", argument).help(format!("write it like `{name}:10`")))
+    count.ok_or_else(|| needs(name, "a number of items", argument).with_help(format!("write it like `{name}:10`")))
 }
 
-fn key(argument: Option<&Value>) -> Result<String, Fault> {
+fn key(argument: Option<&Value>) -> Result<String, ValidationError> {
     let key = argument.and_then(Value::as_str).filter(|key| !key.is_empty());
-    let refuse = || needs("merge_by", "the name of a key", argument).help("write it like `merge_by:id`");
+    let refuse = || needs("merge_by", "the name of a key", argument).with_help("write it like `merge_by:id`");
     key.map(str::to_string).ok_or_else(refuse)
 }
 
-fn values(argument: Option<&Value>) -> Result<Vec<Value>, Fault> {
+fn values(argument: Option<&Value>) -> Result<Vec<Value>, ValidationError> {
     let values = argument.and_then(Value::as_array).filter(|values| !values.is_empty());
-    let refuse = || needs("one_of", "a list of values", argument).help("write it like `{\"one_of\": [\"a\", \"b\"]}`");
+    let refuse =
+        || needs("one_of", "a list of values", argument).with_help("write it like `{\"one_of\": [\"a\", \"b\"]}`");
     values.cloned().ok_or_else(refuse)
 }
 
-fn needs(name: &str, what: &str, argument: Option<&Value>) -> Fault {
-    let found = argument.map_or_else(|| "nothing".to_string(), brief);
-    Fault::new(format!("the reducer `{name}` needs {what}, found {found}"))
+fn needs(name: &str, what: &str, argument: Option<&Value>) -> ValidationError {
+    let found = argument.map_or_else(|| "nothing".to_string(), value_summary);
+    ValidationError::new(format!("the reducer `{name}` needs {what}, found {found}"))
 }
 
 impl Serialize for JsonReducer {
@@ -153,7 +159,7 @@ impl<'de> Deserialize<'de> for JsonReducer {
 mod tests {
     use super::*;
 
-    /// R-GRA-12: built-in reducers are named by string, in the form `fields()` shows (R-GRA-13).
+    /// R-GRA-12: built-in reducers are named by a string, in the form that `fields()` returns (R-GRA-13).
     #[test]
     fn every_reducer_is_read_back_from_its_name_and_its_data() {
         let rows = [
@@ -190,7 +196,7 @@ mod tests {
         }
     }
 
-    /// R-GRA-12: an unknown name is an error that lists the known ones, the nearest first.
+    /// R-GRA-12: an unknown name is an error that lists the valid ones, the nearest first.
     #[test]
     fn an_unknown_reducer_is_refused_with_the_known_ones() {
         let rows = [("ADD", "add"), ("keeplast:3", "keep_last"), ("apend", "append"), ("addmessages", "add_messages")];
@@ -198,7 +204,7 @@ mod tests {
             let fault = JsonReducer::parse(text).expect_err("refused");
             let name = text.split(':').next().expect("a name");
             assert_eq!(fault.message, format!("unknown reducer `{name}`"));
-            let help = fault.help.expect("advice");
+            let help = fault.with_help.expect("advice");
             assert!(help.starts_with(&format!("did you mean `{nearest}`? known: `{nearest}`, ")), "{help}");
             assert!(REDUCER_NAMES.iter().all(|known| help.contains(&format!("`{known}`"))), "{help}");
         }
@@ -206,7 +212,7 @@ mod tests {
         assert!(error.starts_with("unknown reducer `apend`; did you mean `append`?"), "{error}");
     }
 
-    /// R-GRA-12: an argument that is missing, wrong or not wanted is refused.
+    /// R-GRA-12: a missing, wrong or superfluous argument is rejected.
     #[test]
     fn arguments_are_checked() {
         let rows = [

@@ -1,4 +1,4 @@
-//! Fields that live for one superstep: emptied when they are not written again, and before they are.
+//! Ephemeral fields, which live for one superstep: cleared before a write, and when they are not written again.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::id::FieldId;
 use crate::schema::Schema;
 
 impl Machine {
-    /// Empties fields that live for one superstep and were not written again in this one.
+    /// Clears ephemeral fields that this superstep did not write.
     pub(super) fn clear_ephemeral(&mut self, applied: &mut Applied) {
         let schema = self.graph.schema.clone();
         for id in &schema.ephemeral {
@@ -26,16 +26,16 @@ impl Machine {
     }
 }
 
-/// Ephemeral fields that were emptied so that new writes are not folded onto what the last superstep left.
+/// Ephemeral fields that were cleared so that new writes are not reduced into the values of the last superstep.
 #[derive(Default)]
-pub(super) struct Stale {
+pub(super) struct ClearedFields {
     fields: SmallVec<[FieldId; 1]>,
     before: Option<Arc<AnyState>>,
 }
 
-impl Stale {
-    /// Empties the ephemeral fields that hold something and are about to be written.
-    pub(super) fn empty(
+impl ClearedFields {
+    /// Clears the ephemeral fields that have a value and are about to be written.
+    pub(super) fn clear_before_write(
         schema: &Schema,
         state: &mut Arc<AnyState>,
         written: &FieldSet,
@@ -54,8 +54,8 @@ impl Stale {
         Self { fields, before }
     }
 
-    /// The fields have whole new values, however they were folded.
-    pub(super) fn note(&self, applied: &mut Applied) {
+    /// Records a full new value for each cleared field, whatever its reducer reported.
+    pub(super) fn record_changes(&self, applied: &mut Applied) {
         for id in &self.fields {
             applied.changes.retain(|(changed, _)| changed != id);
             applied.changes.push((*id, Change::Set));
@@ -63,8 +63,8 @@ impl Stale {
         applied.changes.sort_by_key(|(field, _)| *field);
     }
 
-    /// Nothing was folded after all.
-    pub(super) fn put_back(self, state: &mut Arc<AnyState>) {
+    /// Restores the values, because the updates were not applied.
+    pub(super) fn restore(self, state: &mut Arc<AnyState>) {
         if let Some(before) = self.before {
             *state = before;
         }

@@ -1,106 +1,106 @@
-//! Everything a run may say. Stream modes are filters over it; without a listener none is made.
+//! The events of a run. Stream modes filter them; without a subscriber no events are created.
 
 use std::sync::Arc;
 
-use crate::checkpoint::{Question, Source};
-use crate::datum::Datum;
+use crate::checkpoint::{CheckpointSource, Interrupt};
 use crate::error::Error;
 use crate::id::{CheckpointId, TaskId};
 use crate::port::StateRef;
 use crate::update::Update;
+use crate::value::AnyValue;
 
-/// One thing a run says.
+/// One event of a run.
 #[derive(Clone)]
 #[non_exhaustive]
-pub enum Event {
-    /// A task begins.
+pub enum MachineEvent {
+    /// A task starts.
     TaskStarted {
-        /// The task.
+        /// Id of the task.
         task: TaskId,
-        /// Its node.
+        /// Name of its node.
         node: Arc<str>,
-        /// The superstep.
+        /// Number of the superstep.
         step: i64,
-        /// What it sees: the state, as far as it may read it.
+        /// The part of the state that the task may read.
         view: Option<StateRef>,
-        /// What it was sent in place of it.
-        sent: Option<Datum>,
-        /// The checkpoint it works on.
+        /// Input of a send, in place of the state.
+        sent: Option<AnyValue>,
+        /// The checkpoint that the task runs on.
         checkpoint: Option<CheckpointId>,
     },
-    /// A task ended well.
-    TaskDone {
-        /// The task.
+    /// A task succeeded.
+    TaskFinished {
+        /// Id of the task.
         task: TaskId,
-        /// Its node.
+        /// Name of its node.
         node: Arc<str>,
-        /// The superstep.
+        /// Number of the superstep.
         step: i64,
-        /// What it wrote.
+        /// Update of the task.
         update: Update,
-        /// Whether it was taken from a cache.
+        /// True if the result was read from a cache.
         cached: bool,
     },
     /// A task failed.
     TaskFailed {
-        /// The task.
+        /// Id of the task.
         task: TaskId,
-        /// Its node.
+        /// Name of its node.
         node: Arc<str>,
-        /// The superstep.
+        /// Number of the superstep.
         step: i64,
-        /// Why.
+        /// Error of the task.
         error: Error,
     },
-    /// A task waits for answers.
-    TaskAsked {
-        /// The task.
+    /// A task waits for resume values.
+    TaskInterrupted {
+        /// Id of the task.
         task: TaskId,
-        /// Its node.
+        /// Name of its node.
         node: Arc<str>,
-        /// The superstep.
+        /// Number of the superstep.
         step: i64,
-        /// Its questions.
-        questions: Vec<Question>,
+        /// Interrupts of the task.
+        questions: Vec<Interrupt>,
     },
-    /// A superstep was applied; comes after it is saved.
+    /// A superstep was applied; published after it is saved.
     Values {
-        /// The step.
+        /// Number of the step.
         step: i64,
-        /// The state after it.
+        /// State after the step.
         state: StateRef,
-        /// Whether a field changed that callers see.
+        /// True if a field that callers can see changed.
         is_visible: bool,
     },
     /// A checkpoint was saved.
     Checkpoint {
-        /// Its id.
+        /// Id of the checkpoint.
         id: CheckpointId,
-        /// The one it follows.
+        /// Id of its parent.
         parent: Option<CheckpointId>,
-        /// Its step.
+        /// Step of the checkpoint.
         step: i64,
-        /// What made it.
-        source: Source,
-        /// The nodes that are due.
+        /// Cause of the checkpoint.
+        source: CheckpointSource,
+        /// The scheduled nodes.
         next: Vec<Arc<str>>,
-        /// The tasks that are due, with their nodes.
+        /// The scheduled tasks, with their nodes.
         tasks: Vec<(TaskId, Arc<str>)>,
-        /// The state.
+        /// State at the checkpoint.
         state: Option<StateRef>,
     },
-    /// The run waits for answers.
+    /// The run waits for resume values.
     Interrupted {
-        /// The questions.
-        questions: Vec<Question>,
+        /// The open interrupts.
+        questions: Vec<Interrupt>,
     },
-    /// Something was let pass that should be known.
+    /// A warning about a tolerated problem.
     Warning {
-        /// Which kind, for programs: `set_once_ignored`, or `warning` where there is no more to say.
+        /// Machine-readable kind: `set_once_ignored`, or `warning` for any other.
         code: &'static str,
-        /// The field, where it is about one.
+        /// Name of the field, if the warning is about one.
         field: Option<Arc<str>>,
-        /// What.
+        /// Text of the warning.
         message: String,
     },
 }

@@ -1,126 +1,128 @@
-//! Questions and answers: how a run goes on with what a person said, here or on a new line of history.
+//! Interrupts and resume values: resumes a run on its history or on a fork.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{HANDLER_ORDINALS, Machine, question_id};
-use crate::checkpoint::{Answer, Entry, Pending, Question, Source};
-use crate::error::{Code, Error, Problem, Result};
-use crate::fault::Fault;
+use super::{ERROR_HANDLER_ORDINAL_BASE, Machine, interrupt_id};
+use crate::checkpoint::{CheckpointSource, Interrupt, PendingEntry, ResumeValue, TaskEntry};
+use crate::error::{Diagnostic, Error, ErrorCode, Result};
 use crate::id::{InterruptId, TaskId};
-use crate::planted::{Bug, is_planted};
-use crate::types::Schema as JsonSchema;
+use crate::seeded_bugs::{SeededBug, is_enabled};
+use crate::types::JsonSchemaValidator as JsonSchema;
+use crate::validation_error::ValidationError;
 
-/// Answers by the question they answer.
-pub type Answers = BTreeMap<InterruptId, Value>;
+/// Resume values by interrupt id.
+pub type ResumeValues = BTreeMap<InterruptId, Value>;
 
 impl Machine {
-    /// Goes on with answers to open questions; they are saved before anything runs.
+    /// Resumes open interrupts with values; the values are saved before anything runs.
     ///
     /// # Errors
-    /// When a question is not open or an answer does not fit its schema; nothing is changed then.
+    /// Returns an error if an interrupt is not open or a value does not fit its schema; nothing is changed then.
     pub fn resume(&mut self, resume: Resume) -> Result<()> {
         self.save_migrated();
-        let open = if is_planted(Bug::ResumeTwice) { self.all_questions() } else { self.open_questions() };
+        let open = if is_enabled(SeededBug::ResumeTwice) { self.all_interrupts() } else { self.open_interrupts() };
         let answers = match resume {
-            Resume::One(value) => vec![(only_question(&open)?, value)],
+            Resume::Single(value) => vec![(single_open_interrupt(&open)?, value)],
             Resume::ById(answers) => answers.into_iter().collect(),
         };
         if answers.is_empty() {
-            return Err(Error::new(Code::InvalidResume, "no answers were given").help("give an answer for each id"));
+            return Err(
+                Error::new(ErrorCode::InvalidResume, "no answers were given").with_help("give an answer for each id")
+            );
         }
-        let time = self.config.world.now();
+        let time = self.config.environment.now();
         let mut entries = Vec::new();
         for (id, value) in answers {
             let Some(asked) = open.iter().find(|asked| asked.question.id == id) else {
-                return Err(self.not_open(id, &open));
+                return Err(self.interrupt_not_open(id, &open));
             };
-            check_answer(&asked.question, &value)?;
-            let entry = Entry::Answer(Answer { id, value, time });
-            entries.push(Pending { entry, ..asked.pending.clone() });
+            validate_resume_value(&asked.question, &value)?;
+            let entry = TaskEntry::Resume(ResumeValue { id, value, time });
+            entries.push(PendingEntry { entry, ..asked.pending.clone() });
         }
         self.pending.extend(entries.iter().cloned());
         self.save_pending(entries, None);
-        self.go_on()
+        self.continue_from_checkpoint()
     }
 
-    /// Makes the next update begin a new line of history: nothing that was known of the tasks counts on it.
-    pub fn branch(&mut self) {
+    /// Makes the next update start a fork, without the pending entries of the tasks.
+    pub fn fork_on_next_update(&mut self) {
         self.pending.clear();
-        self.position.due.iter_mut().for_each(|due| due.since = None);
-        self.branches = true;
+        self.position.next_tasks.iter_mut().for_each(|due| due.scheduled_at = None);
+        self.forks_history = true;
     }
 
-    /// Begins a new line of history here: nothing that was known of the tasks counts any more.
+    /// Starts a fork here, without the pending entries of the tasks.
     pub fn fork(&mut self) {
-        self.branch();
-        self.branches = false;
-        self.save_checkpoint(Source::Fork, crate::apply::Applied::default());
+        self.fork_on_next_update();
+        self.forks_history = false;
+        self.save_checkpoint(CheckpointSource::Fork, crate::apply::Applied::default());
     }
 
-    /// Begins a new line of history here with other answers to questions that were asked here.
+    /// Starts a fork here with other resume values for interrupts of this checkpoint.
     ///
     /// # Errors
-    /// When no such question was asked here or an answer does not fit; nothing is changed then.
-    pub fn fork_and_resume(&mut self, resume: Resume) -> Result<()> {
-        let asked: Vec<Asked> = self.all_questions();
+    /// Returns an error if this checkpoint has no such interrupt or a value does not fit; nothing is changed then.
+    pub fn fork_with_resume(&mut self, resume: Resume) -> Result<()> {
+        let asked: Vec<OpenInterrupt> = self.all_interrupts();
         let answers = match resume {
-            Resume::One(value) => vec![(only_question(&asked)?, value)],
+            Resume::Single(value) => vec![(single_open_interrupt(&asked)?, value)],
             Resume::ById(answers) => answers.into_iter().collect(),
         };
         let mut moved = Vec::new();
         for (id, value) in answers {
             let Some(asked) = asked.iter().find(|asked| asked.question.id == id) else {
-                return Err(self.not_open(id, &asked));
+                return Err(self.interrupt_not_open(id, &asked));
             };
-            check_answer(&asked.question, &value)?;
+            validate_resume_value(&asked.question, &value)?;
             moved.push((asked.pending.task, asked.question.clone(), value));
         }
         let mut places = BTreeMap::new();
         for (task, question, _) in &moved {
-            places.insert(question.id, self.place_of(*task, question)?);
+            places.insert(question.id, self.locate_interrupt(*task, question)?);
         }
         self.fork();
-        let time = self.config.world.now();
+        let time = self.config.environment.now();
         let mut entries = Vec::new();
         for (_, question, value) in moved {
             let (place, ordinal) = places[&question.id];
-            let task = self.task_id(&self.position.due[place]);
-            let (id, Some(checkpoint)) = (question_id(task, ordinal), self.head) else { continue };
-            let pending = |entry| Pending { checkpoint, task, node: question.node.clone(), entry };
-            entries.push(pending(Entry::Question(Question { id, ..question.clone() })));
-            entries.push(pending(Entry::Answer(Answer { id, value, time })));
+            let task = self.task_id(&self.position.next_tasks[place]);
+            let (id, Some(checkpoint)) = (interrupt_id(task, ordinal), self.latest_checkpoint) else { continue };
+            let pending = |entry| PendingEntry { checkpoint, task, node: question.node.clone(), entry };
+            entries.push(pending(TaskEntry::Interrupt(Interrupt { id, ..question.clone() })));
+            entries.push(pending(TaskEntry::Resume(ResumeValue { id, value, time })));
         }
         self.pending.clone_from(&entries);
         self.save_pending(entries, None);
-        self.go_on()
+        self.continue_from_checkpoint()
     }
 
-    /// Which due task asked a question, and as which of its questions: the same number on a new line of history is
-    /// the same question.
-    fn place_of(&self, task: TaskId, question: &Question) -> Result<(usize, u32)> {
-        let asked = self.position.due.iter().position(|due| self.task_id(due) == task).and_then(|place| {
-            let mut ordinals = (0..1_000).chain(HANDLER_ORDINALS..HANDLER_ORDINALS + 1_000);
-            ordinals.find(|ordinal| question_id(task, *ordinal) == question.id).map(|ordinal| (place, ordinal))
+    /// Returns the index of the task that raised an interrupt, and the ordinal of the interrupt in that task; on a
+    /// fork the same ordinal is the same interrupt.
+    fn locate_interrupt(&self, task: TaskId, question: &Interrupt) -> Result<(usize, u32)> {
+        let asked = self.position.next_tasks.iter().position(|due| self.task_id(due) == task).and_then(|place| {
+            let mut ordinals = (0..1_000).chain(ERROR_HANDLER_ORDINAL_BASE..ERROR_HANDLER_ORDINAL_BASE + 1_000);
+            ordinals.find(|ordinal| interrupt_id(task, *ordinal) == question.id).map(|ordinal| (place, ordinal))
         });
         asked.ok_or_else(|| {
             let message = format!(
                 "`{}` was asked inside a graph or a recorded step of `{}`, and cannot be answered anew from here",
                 question.name, question.node
             );
-            Error::new(Code::InvalidResume, message)
-                .help("run from this checkpoint without an answer: it is asked again")
+            Error::new(ErrorCode::InvalidResume, message)
+                .with_help("run from this checkpoint without an answer: it is asked again")
         })
     }
 
-    pub(super) fn collect_answers(&mut self) {
+    pub(super) fn collect_resume_values(&mut self) {
         let answers = self.pending.iter().filter_map(|entry| match &entry.entry {
-            Entry::Answer(answer) => Some((answer.id, answer.value.clone())),
+            TaskEntry::Resume(answer) => Some((answer.id, answer.value.clone())),
             _ => None,
         });
-        let answers: Answers = answers.collect();
+        let answers: ResumeValues = answers.collect();
         if !answers.is_empty() {
             let mut all = self.answers.as_deref().cloned().unwrap_or_default();
             all.extend(answers);
@@ -128,69 +130,72 @@ impl Machine {
         }
     }
 
-    /// Answers that a graph around this one holds for it.
-    pub fn give_answers(&mut self, answers: Option<Arc<Answers>>) {
+    /// Sets the resume values that the parent graph holds for this subgraph.
+    pub fn set_resume_values(&mut self, answers: Option<Arc<ResumeValues>>) {
         self.answers = answers;
     }
 
-    fn all_questions(&self) -> Vec<Asked> {
+    fn all_interrupts(&self) -> Vec<OpenInterrupt> {
         let asked = self.pending.iter().filter_map(|pending| match &pending.entry {
-            Entry::Question(question) => Some(Asked { question: question.clone(), pending: pending.clone() }),
+            TaskEntry::Interrupt(question) => {
+                Some(OpenInterrupt { question: question.clone(), pending: pending.clone() })
+            }
             _ => None,
         });
         asked.collect()
     }
 
-    fn open_questions(&self) -> Vec<Asked> {
+    fn open_interrupts(&self) -> Vec<OpenInterrupt> {
         let is_answered = |id: InterruptId| {
-            self.pending.iter().any(|entry| matches!(&entry.entry, Entry::Answer(answer) if answer.id == id))
+            self.pending.iter().any(|entry| matches!(&entry.entry, TaskEntry::Resume(answer) if answer.id == id))
         };
-        let mut asked = self.all_questions();
+        let mut asked = self.all_interrupts();
         asked.retain(|asked| !is_answered(asked.question.id));
         asked
     }
 
-    /// True when something waits for an answer.
+    /// Returns true if an interrupt is open.
     #[must_use]
-    pub fn is_asking(&self) -> bool {
-        !self.open_questions().is_empty()
+    pub fn is_interrupted(&self) -> bool {
+        !self.open_interrupts().is_empty()
     }
 
-    fn not_open(&self, id: InterruptId, open: &[Asked]) -> Error {
+    fn interrupt_not_open(&self, id: InterruptId, open: &[OpenInterrupt]) -> Error {
         let answered = self.pending.iter().find_map(|entry| match &entry.entry {
-            Entry::Answer(answer) if answer.id == id => Some(answer.time),
+            TaskEntry::Resume(answer) if answer.id == id => Some(answer.time),
             _ => None,
         });
         match answered {
-            Some(time) => already_answered(id, time),
-            None => Error::new(Code::InvalidResume, format!("no open question has the id {id}")).help(list_open(open)),
+            Some(time) => already_resumed(id, time),
+            None => Error::new(ErrorCode::InvalidResume, format!("no open question has the id {id}"))
+                .with_help(describe_open_interrupts(open)),
         }
     }
 }
 
-/// How a run is resumed.
+/// The resume values of a call.
 #[derive(Debug, Clone)]
 pub enum Resume {
-    /// The answer to the one open question.
-    One(Value),
-    /// Answers by question.
-    ById(Answers),
+    /// The value for the single open interrupt.
+    Single(Value),
+    /// Values by interrupt id.
+    ById(ResumeValues),
 }
 
-/// The error that a question has its answer; `time` is in microseconds since 1970.
+/// Returns the error for an interrupt that was already resumed; `time` is in microseconds since 1970.
 #[must_use]
-pub fn already_answered(id: InterruptId, time: i64) -> Error {
+pub fn already_resumed(id: InterruptId, time: i64) -> Error {
     let time = crate::time::Time::from_unix_micros(time).map_or_else(|_| time.to_string(), |time| time.to_string());
-    Error::new(Code::InvalidResume, format!("question {id} was already answered at {time}"))
-        .help("to answer it again, fork from the checkpoint at which it was asked")
+    Error::new(ErrorCode::InvalidResume, format!("question {id} was already answered at {time}"))
+        .with_help("to answer it again, fork from the checkpoint at which it was asked")
 }
 
-struct Asked {
-    question: Question,
-    pending: Pending,
+struct OpenInterrupt {
+    question: Interrupt,
+    pending: PendingEntry,
 }
 
-fn list_open(open: &[Asked]) -> String {
+fn describe_open_interrupts(open: &[OpenInterrupt]) -> String {
     let ids: Vec<String> =
         open.iter().map(|asked| format!("{} (`{}`)", asked.question.id, asked.question.name)).collect();
     if ids.is_empty() {
@@ -200,22 +205,22 @@ fn list_open(open: &[Asked]) -> String {
     }
 }
 
-fn only_question(open: &[Asked]) -> Result<InterruptId> {
+fn single_open_interrupt(open: &[OpenInterrupt]) -> Result<InterruptId> {
     match open {
         [one] => Ok(one.question.id),
-        [] => Err(Error::new(Code::InvalidResume, "nothing waits for an answer on this thread")
-            .help("start it with an input, or go on without an answer")),
+        [] => Err(Error::new(ErrorCode::InvalidResume, "nothing waits for an answer on this thread")
+            .with_help("start it with an input, or go on without an answer")),
         several => Err(Error::new(
-            Code::InvalidResume,
+            ErrorCode::InvalidResume,
             format!("{} questions are open: say which one is answered", several.len()),
         )
-        .help(list_open(several))),
+        .with_help(describe_open_interrupts(several))),
     }
 }
 
-fn check_answer(question: &Question, value: &Value) -> Result<()> {
-    let Some(schema) = &question.schema else { return Ok(()) };
-    let faults: Vec<Fault> = match JsonSchema::new(schema.clone()) {
+fn validate_resume_value(question: &Interrupt, value: &Value) -> Result<()> {
+    let Some(schema) = &question.resume_schema else { return Ok(()) };
+    let faults: Vec<ValidationError> = match JsonSchema::new(schema.clone()) {
         Ok(schema) => crate::types::FieldType::Schema(schema).check(value).err().unwrap_or_default(),
         Err(fault) => vec![fault],
     };
@@ -223,6 +228,6 @@ fn check_answer(question: &Question, value: &Value) -> Result<()> {
         return Ok(());
     }
     let message = format!("the answer to `{}` does not fit its schema", question.name);
-    Err(Error::listing(Code::InvalidResume, message, faults.into_iter().map(Problem::from).collect())
-        .help("the question stays open: answer again"))
+    Err(Error::with_diagnostics(ErrorCode::InvalidResume, message, faults.into_iter().map(Diagnostic::from).collect())
+        .with_help("the question stays open: answer again"))
 }

@@ -1,112 +1,113 @@
-//! One task as the rim sees it: what it is given, what names it, how it ended.
+//! A task as the engine sees it: its input, the parts of its id, and its end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Answers, Draft};
-use crate::advance::SendInput;
-use crate::checkpoint::{Checkpoint, Namespace, Question};
-use crate::command::Output;
-use crate::datum::Datum;
+use super::{ResumeValues, UnsavedCheckpoint};
+use crate::checkpoint::{Checkpoint, CheckpointNamespace, Interrupt};
+use crate::command::TaskOutput;
 use crate::error::Error;
 use crate::field::AnyState;
 use crate::graph::NodeSpec;
-use crate::id::{CheckpointId, InterruptId, NodeId, TaskId, derive};
+use crate::id::{CheckpointId, InterruptId, NodeId, TaskId, hash_id};
+use crate::schedule::SendInput;
+use crate::value::AnyValue;
 
-/// One execution of one node in one superstep, for the rim to run.
+/// One execution of one node in one superstep, to be run by the engine.
 #[derive(Clone)]
 pub struct Task {
-    /// Its place in the superstep; names it in reports.
+    /// Index in the superstep; identifies the task in reports to the machine.
     pub index: usize,
-    /// The node.
+    /// Id of the node.
     pub node: NodeId,
-    /// The state it sees.
+    /// State visible to the task.
     pub view: Arc<AnyState>,
     pub(super) send: Option<Arc<SendInput>>,
-    /// What its id is made of.
-    pub key: TaskKey,
-    pub(super) named: Option<Arc<str>>,
-    /// The superstep.
+    /// Parts of the task id.
+    pub key: TaskIdParts,
+    pub(super) id_node_name: Option<Arc<str>>,
+    /// Number of the superstep.
     pub step: i64,
-    /// How many supersteps may still run, this one included.
+    /// Number of supersteps that may still run, including this one.
     pub remaining: u32,
-    /// Answers to questions it has asked, where there are any.
-    pub answers: Option<Arc<Answers>>,
-    /// Results it has recorded, where there are any.
-    pub records: Option<Arc<BTreeMap<String, Datum>>>,
-    /// The checkpoint it works on.
+    /// Resume values for its interrupts, if there are any.
+    pub resume_values: Option<Arc<ResumeValues>>,
+    /// Its recorded results, if there are any.
+    pub recorded_results: Option<Arc<BTreeMap<String, AnyValue>>>,
+    /// The checkpoint it runs on.
     pub checkpoint: Option<CheckpointId>,
-    /// What that checkpoint builds on, while it is not saved because the run saves at its end.
-    pub draft: Option<Box<Draft>>,
+    /// Origin of that checkpoint, if exit durability has not saved it yet.
+    pub unsaved_checkpoint: Option<Box<UnsavedCheckpoint>>,
 }
 
 impl Task {
-    /// The name its node had when it became due, when that is not the one it has now: its id is made of it.
+    /// Returns the name the node had when the task was scheduled, if it differs from the current name: the task id
+    /// is derived from it.
     #[must_use]
     pub fn named(&self) -> Option<&str> {
-        self.named.as_deref()
+        self.id_node_name.as_deref()
     }
 
-    /// What it is given in place of the state.
+    /// Returns the input of a send, in place of the state.
     #[must_use]
-    pub fn payload(&self) -> Option<&Datum> {
+    pub fn payload(&self) -> Option<&AnyValue> {
         self.send.as_ref().map(|send| &send.payload)
     }
 
-    /// How long it may take, in place of the node's own limit.
+    /// Returns the timeout of the send, in place of the timeout of the node.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         self.send.as_ref().and_then(|send| send.timeout)
     }
 }
 
-/// What the id of a task is made of, beside its graph and node; hashed only when somebody asks.
+/// The parts of a task id besides namespace and node; hashed only on request.
 #[derive(Debug, Clone, Copy)]
-pub struct TaskKey {
+pub struct TaskIdParts {
     pub(super) origin: u128,
     pub(super) step: i64,
-    pub(super) fan_out: u32,
+    pub(super) send_index: u32,
 }
 
-impl TaskKey {
-    /// The id: the same on every attempt, also after a crash.
+impl TaskIdParts {
+    /// Returns the id: the same on every attempt, also after a crash.
     #[must_use]
-    pub fn id(&self, namespace: &Namespace, node: &str) -> TaskId {
-        TaskId::from_bits(derive(&[
+    pub fn id(&self, namespace: &CheckpointNamespace, node: &str) -> TaskId {
+        TaskId::from_bits(hash_id(&[
             &self.origin.to_le_bytes(),
             namespace.as_str().as_bytes(),
             &self.step.to_le_bytes(),
             node.as_bytes(),
-            &self.fan_out.to_le_bytes(),
+            &self.send_index.to_le_bytes(),
         ]))
     }
 
-    /// What the id of a task in the same place of another superstep is made of.
+    /// Returns the parts of the id of the task with the same send index in another superstep.
     #[must_use]
-    pub fn at(&self, checkpoint: CheckpointId, step: i64) -> Self {
+    pub fn for_superstep(&self, checkpoint: CheckpointId, step: i64) -> Self {
         Self { origin: checkpoint.bits(), step, ..*self }
     }
 
-    /// Its place among the sends of its superstep, from 1; 0 when it was reached by an edge.
+    /// Returns the position among the sends of its superstep, starting at 1; 0 if an edge scheduled the task.
     #[must_use]
-    pub fn fan_out(&self) -> u32 {
-        self.fan_out
+    pub fn send_index(&self) -> u32 {
+        self.send_index
     }
 }
 
-/// The ids that tasks of a node have at a checkpoint, also under names it had before.
-pub fn ids_at<'a>(
-    namespace: &'a Namespace,
+/// Iterates over the ids of the tasks of a node at a checkpoint, including those under former names.
+pub fn task_ids_at<'a>(
+    namespace: &'a CheckpointNamespace,
     node: &'a NodeSpec,
     checkpoint: &'a Checkpoint,
 ) -> impl Iterator<Item = TaskId> + 'a {
     ids_where(namespace, checkpoint, |name| node.is_named(name))
 }
 
-/// The ids that tasks of a node have at a checkpoint, under this name alone.
-pub fn ids_under<'a>(
-    namespace: &'a Namespace,
+/// Iterates over the ids of the tasks of a node at a checkpoint, under this name only.
+pub fn task_ids_under_name<'a>(
+    namespace: &'a CheckpointNamespace,
     name: &'a str,
     checkpoint: &'a Checkpoint,
 ) -> impl Iterator<Item = TaskId> + 'a {
@@ -114,49 +115,49 @@ pub fn ids_under<'a>(
 }
 
 fn ids_where<'a>(
-    namespace: &'a Namespace,
+    namespace: &'a CheckpointNamespace,
     checkpoint: &'a Checkpoint,
     is_asked: impl Fn(&str) -> bool + 'a,
 ) -> impl Iterator<Item = TaskId> + 'a {
-    let asked = checkpoint.due.iter().filter(move |due| is_asked(&due.node));
+    let asked = checkpoint.next_tasks.iter().filter(move |due| is_asked(&due.node));
     asked.map(move |due| {
-        let (origin, step) = due.since.unwrap_or((checkpoint.id, checkpoint.step));
+        let (origin, step) = due.scheduled_at.unwrap_or((checkpoint.id, checkpoint.step));
         let fan_out = due.send.as_ref().map_or(0, |send| send.index + 1);
-        TaskKey { origin: origin.bits(), step, fan_out }.id(namespace, &due.node)
+        TaskIdParts { origin: origin.bits(), step, send_index: fan_out }.id(namespace, &due.node)
     })
 }
 
-/// The id of a question a task asks, by its place among its questions.
+/// Returns the id of an interrupt of a task, by its ordinal in the task.
 #[must_use]
-pub fn question_id(task: TaskId, ordinal: u32) -> InterruptId {
-    InterruptId::from_bits(derive(&[&task.bits().to_le_bytes(), b"question", &ordinal.to_le_bytes()]))
+pub fn interrupt_id(task: TaskId, ordinal: u32) -> InterruptId {
+    InterruptId::from_bits(hash_id(&[&task.bits().to_le_bytes(), b"question", &ordinal.to_le_bytes()]))
 }
 
-/// The id of a question a task asks inside a recorded step, by its place among those of that step.
+/// Returns the id of an interrupt inside a recorded step of a task, by its ordinal in that step.
 #[must_use]
-pub fn question_id_in(task: TaskId, step: &str, ordinal: u32) -> InterruptId {
+pub fn interrupt_id_in_step(task: TaskId, step: &str, ordinal: u32) -> InterruptId {
     if step.is_empty() {
-        return question_id(task, ordinal);
+        return interrupt_id(task, ordinal);
     }
     let parts: [&[u8]; 4] = [&task.bits().to_le_bytes(), b"question", step.as_bytes(), &ordinal.to_le_bytes()];
-    InterruptId::from_bits(derive(&parts))
+    InterruptId::from_bits(hash_id(&parts))
 }
 
-/// Where the questions of an error handler are numbered from: a handler never gets the answers of its node.
-pub const HANDLER_ORDINALS: u32 = 1 << 20;
+/// First ordinal for interrupts of an error handler: a handler never receives the resume values of its node.
+pub const ERROR_HANDLER_ORDINAL_BASE: u32 = 1 << 20;
 
-/// How a task ended.
+/// The end of a task.
 pub enum TaskEnd {
-    /// Well.
-    Done(Output),
-    /// Well, with the result of an earlier equal call.
-    Cached(Output),
-    /// It asks; the run stops for answers once the other tasks have ended.
-    Asked(Vec<Question>),
-    /// A graph inside it stopped at a breakpoint, at these nodes.
+    /// The task succeeded.
+    Finished(TaskOutput),
+    /// The task succeeded, with the result of an earlier equal call.
+    Cached(TaskOutput),
+    /// The task interrupted; the run stops for resume values when the other tasks have ended.
+    Interrupted(Vec<Interrupt>),
+    /// A subgraph of the task paused at a breakpoint, at these nodes.
     Paused(Vec<Arc<str>>),
-    /// Badly.
+    /// The task failed.
     Failed(Error),
-    /// It was stopped.
+    /// The task was cancelled.
     Cancelled,
 }

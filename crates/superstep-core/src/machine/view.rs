@@ -1,4 +1,4 @@
-//! What tasks and callers see of a state: private fields and fields outside the output are hidden.
+//! Views of a state for tasks and callers: private fields and fields outside the output are hidden.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::graph::Topology;
 use crate::id::{FieldId, NodeId};
 
 impl Machine {
-    /// The state as a node sees it, without the private fields it does not declare: those of a struct are as on a new
-    /// thread, those of a record end the node that reads them.
-    pub(super) fn view_of(&self, node: NodeId) -> Arc<AnyState> {
+    /// Returns the state as a node sees it, without the private fields it does not declare: a struct has their
+    /// initial values, a dynamic state panics in a node that reads them.
+    pub(super) fn node_view(&self, node: NodeId) -> Arc<AnyState> {
         let private = &self.graph.schema.private;
         if private.is_empty() {
             return self.state.clone();
@@ -31,16 +31,16 @@ impl Machine {
         copy
     }
 
-    /// What changed since the input, where it began in this process.
+    /// Returns the changes since the input, if this process received the input.
     #[must_use]
-    pub fn since_input(&self) -> Option<&BTreeMap<FieldId, Change>> {
+    pub fn changes_since_input(&self) -> Option<&BTreeMap<FieldId, Change>> {
         self.since_input.as_ref()
     }
 }
 
-/// A state with some fields as on a new thread; the state itself when there is nothing to leave out.
+/// Returns a copy of the state with these fields as on a new thread; the state itself if there is no such field.
 #[must_use]
-pub fn without(graph: &Topology, state: &Arc<AnyState>, fields: &[FieldId]) -> Arc<AnyState> {
+pub fn with_fields_reset(graph: &Topology, state: &Arc<AnyState>, fields: &[FieldId]) -> Arc<AnyState> {
     if fields.is_empty() {
         return state.clone();
     }

@@ -1,6 +1,6 @@
-//! What a message says: one text, or parts of several kinds.
+//! The content of a message: one text, or parts of several kinds.
 //!
-//! A part is understood only if all of it is understood; any other part is kept whole, so that nothing is lost.
+//! A part is parsed only if all of its keys are known; any other part is kept as JSON, so that nothing is lost.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,26 +9,26 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::fault::Fault;
+use crate::validation_error::ValidationError;
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
     /// One text.
     Text(String),
     /// Parts, in order.
-    Parts(Vec<Part>),
+    Parts(Vec<ContentPart>),
 }
 
 impl Content {
-    /// The text; of parts, the texts one after the other.
+    /// Returns the text; for parts, their concatenated texts.
     pub fn text(&self) -> Cow<'_, str> {
         let parts = match self {
             Self::Text(text) => return Cow::Borrowed(text),
             Self::Parts(parts) => parts,
         };
-        let mut texts = parts.iter().filter_map(Part::as_text);
+        let mut texts = parts.iter().filter_map(ContentPart::as_text);
         let first = texts.next().unwrap_or_default();
         match texts.next() {
             None => Cow::Borrowed(first),
@@ -49,22 +49,22 @@ impl From<String> for Content {
     }
 }
 
-impl From<Vec<Part>> for Content {
-    fn from(parts: Vec<Part>) -> Self {
+impl From<Vec<ContentPart>> for Content {
+    fn from(parts: Vec<ContentPart>) -> Self {
         Self::Parts(parts)
     }
 }
 
 impl TryFrom<Value> for Content {
-    type Error = Fault;
+    type Error = ValidationError;
 
-    fn try_from(value: Value) -> Result<Self, Fault> {
+    fn try_from(value: Value) -> Result<Self, ValidationError> {
         match value {
             Value::String(text) => Ok(Self::Text(text)),
             // Providers write null beside tool calls.
             Value::Null => Ok(Self::Text(String::new())),
-            Value::Array(parts) => Ok(Self::Parts(parts.into_iter().map(Part::from).collect())),
-            other => Err(Fault::new(format!("content is {}, not a text or a list of parts", kind(&other)))),
+            Value::Array(parts) => Ok(Self::Parts(parts.into_iter().map(ContentPart::from).collect())),
+            other => Err(ValidationError::new(format!("content is {}, not a text or a list of parts", kind(&other)))),
         }
     }
 }
@@ -72,26 +72,26 @@ impl TryFrom<Value> for Content {
 /// One part of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Part {
+pub enum ContentPart {
     /// A text.
     Text {
         /// The text.
         text: String,
-        /// Other keys of the part, e.g. citations.
+        /// Other keys of the part, for example citations.
         extra: BTreeMap<String, Value>,
     },
-    /// A picture.
+    /// An image.
     Image(Media),
-    /// A sound.
+    /// An audio clip.
     Audio(Media),
     /// A file of any kind.
     File(Media),
-    /// A part of a kind that is not known here, as it was read.
+    /// A part of an unknown kind, as it was received.
     Other(Value),
 }
 
-impl Part {
-    /// A text.
+impl ContentPart {
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into(), extra: BTreeMap::new() }
     }
@@ -103,65 +103,65 @@ impl Part {
         }
     }
 
-    fn understand(object: &Map<String, Value>) -> Option<Self> {
+    fn parse(object: &Map<String, Value>) -> Option<Self> {
         let kind = object.get("type")?.as_str()?;
         let mut rest: BTreeMap<_, _> = object.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
         rest.remove("type");
         match kind {
             "text" => Some(Self::Text { text: take_text(&mut rest, "text")?, extra: rest }),
-            "image" => Media::understand(rest).map(Self::Image),
-            "audio" => Media::understand(rest).map(Self::Audio),
-            "file" => Media::understand(rest).map(Self::File),
+            "image" => Media::parse(rest).map(Self::Image),
+            "audio" => Media::parse(rest).map(Self::Audio),
+            "file" => Media::parse(rest).map(Self::File),
             "image_url" => Media::understand_image_url(rest).map(Self::Image),
             _ => None,
         }
     }
 }
 
-impl From<Value> for Part {
+impl From<Value> for ContentPart {
     fn from(value: Value) -> Self {
         match value {
             Value::String(text) => Self::text(text),
-            Value::Object(object) => Self::understand(&object).unwrap_or(Self::Other(Value::Object(object))),
+            Value::Object(object) => Self::parse(&object).unwrap_or(Self::Other(Value::Object(object))),
             other => Self::Other(other),
         }
     }
 }
 
-/// A picture, a sound or a file: where it is, or all of it.
+/// An image, an audio clip or a file: its URL or its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media {
-    /// Where it is, or all of it.
+    /// URL or data.
     pub source: MediaSource,
-    /// What it is, e.g. `image/png`.
+    /// MIME type, for example `image/png`.
     pub mime_type: Option<String>,
-    /// Other keys of the part, e.g. a file name.
+    /// Other keys of the part, for example a file name.
     pub extra: BTreeMap<String, Value>,
 }
 
-/// Where a picture, a sound or a file is.
+/// The source of an image, an audio clip or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MediaSource {
-    /// Behind this address.
+    /// A URL.
     Url(String),
-    /// Here, in base64.
+    /// The data in base64.
     Base64(String),
 }
 
 impl Media {
-    /// What is behind this address.
+    /// Creates a reference to this URL.
     pub fn url(url: impl Into<String>) -> Self {
         Self { source: MediaSource::Url(url.into()), mime_type: None, extra: BTreeMap::new() }
     }
 
-    /// What is in this base64 text.
+    /// Creates embedded media from base64 data.
     pub fn base64(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         let source = MediaSource::Base64(data.into());
         Self { source, mime_type: Some(mime_type.into()), extra: BTreeMap::new() }
     }
 
-    /// Reads `url | base64, mime_type?` and the older `source_type, url | data, mime_type?`.
-    fn understand(mut rest: BTreeMap<String, Value>) -> Option<Self> {
+    /// Parses `url | base64, mime_type?` and the older `source_type, url | data, mime_type?`.
+    fn parse(mut rest: BTreeMap<String, Value>) -> Option<Self> {
         let key = match (rest.remove("source_type"), rest.contains_key("url")) {
             (None, true) => "url",
             (None, false) => "base64",
@@ -182,17 +182,17 @@ impl Media {
         Some(Self { source, mime_type, extra: rest })
     }
 
-    /// Reads OpenAI's `image_url: {url, detail?}`.
+    /// Parses OpenAI's `image_url: {url, detail?}`.
     fn understand_image_url(mut rest: BTreeMap<String, Value>) -> Option<Self> {
         let image = rest.remove("image_url")?;
         let Value::Object(image) = image else { return None };
         let image: BTreeMap<_, _> = image.into_iter().collect();
         let known = rest.is_empty() && image.keys().all(|key| matches!(key.as_str(), "url" | "detail"));
-        if known { Self::understand(image) } else { None }
+        if known { Self::parse(image) } else { None }
     }
 }
 
-impl Serialize for Part {
+impl Serialize for ContentPart {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text { text, extra } => {
@@ -226,7 +226,8 @@ impl Media {
     }
 }
 
-/// Writes the kept keys; one that a field already wrote would make the JSON ambiguous, so the field wins.
+/// Serializes the extra keys; a key that a field already wrote is left out, because a duplicate would make the JSON
+/// ambiguous.
 pub(super) fn serialize_extra<'a, M: SerializeMap>(
     map: &mut M,
     extra: impl IntoIterator<Item = (&'a String, &'a Value)>,
@@ -238,7 +239,7 @@ pub(super) fn serialize_extra<'a, M: SerializeMap>(
         .try_for_each(|(key, value)| map.serialize_entry(key, value))
 }
 
-/// What JSON calls this value, for errors.
+/// Returns the name of the JSON type of this value, for errors.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

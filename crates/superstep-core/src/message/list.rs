@@ -1,8 +1,8 @@
-//! The list of messages that a state holds.
+//! The message list of a state.
 //!
-//! A clone shares everything with its original, so every superstep can keep the list as it saw it.
-//! At most one message of the list has a given id; messages without an id are not found by it.
-//! The list changes only by `fold` and `restore` (see `fold`).
+//! A clone shares everything with its original, so every superstep can keep its own version of the list. At most
+//! one message of the list has a given id; messages without an id cannot be found by id. The list changes only by
+//! `fold` and `restore` (see `fold`).
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -25,54 +25,54 @@ use super::{Message, MessageId};
 #[derive(Clone, Default)]
 pub struct Messages {
     pub(super) list: Vector<Arc<Message>>,
-    /// Where the message of each id is.
+    /// Index of the message with each id.
     pub(super) index: OrdMap<MessageId, usize>,
 }
 
 impl Messages {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The messages, in order.
-    pub fn iter(&self) -> Iter<'_> {
-        Iter(self.list.iter())
+    /// Iterates over the messages, in order.
+    pub fn iter(&self) -> MessagesIter<'_> {
+        MessagesIter(self.list.iter())
     }
 
-    /// The messages, in order, to be shared and not copied.
+    /// Iterates over the shared messages, in order, for use without a copy.
     pub fn shared(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> + ExactSizeIterator {
         self.list.iter()
     }
 
-    /// All messages, shared and not copied.
+    /// Returns all messages, shared and not copied.
     pub fn to_vec(&self) -> Vec<Arc<Message>> {
         let mut all = Vec::with_capacity(self.len());
         self.list.leaves().for_each(|leaf| all.extend_from_slice(leaf));
         all
     }
 
-    /// The message at that place.
+    /// Returns the message at this index.
     pub fn get(&self, place: usize) -> Option<&Message> {
         self.list.get(place).map(|message| &**message)
     }
 
-    /// The last message.
+    /// Returns the last message.
     pub fn last(&self) -> Option<&Message> {
         self.list.last().map(|message| &**message)
     }
 
-    /// The message of that id.
+    /// Returns the message with this id.
     pub fn by_id(&self, id: &str) -> Option<&Message> {
         self.get(self.place(id)?)
     }
@@ -89,11 +89,11 @@ impl Messages {
     }
 }
 
-/// The messages of a list, in order.
+/// Iterator over the messages of a list, in order.
 #[derive(Clone)]
-pub struct Iter<'a>(imbl::vector::Iter<'a, Arc<Message>, imbl::shared_ptr::DefaultSharedPtr>);
+pub struct MessagesIter<'a>(imbl::vector::Iter<'a, Arc<Message>, imbl::shared_ptr::DefaultSharedPtr>);
 
-impl<'a> Iterator for Iter<'a> {
+impl<'a> Iterator for MessagesIter<'a> {
     type Item = &'a Message;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -105,17 +105,17 @@ impl<'a> Iterator for Iter<'a> {
     }
 }
 
-impl DoubleEndedIterator for Iter<'_> {
+impl DoubleEndedIterator for MessagesIter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.0.next_back().map(|message| &**message)
     }
 }
 
-impl ExactSizeIterator for Iter<'_> {}
+impl ExactSizeIterator for MessagesIter<'_> {}
 
-impl FusedIterator for Iter<'_> {}
+impl FusedIterator for MessagesIter<'_> {}
 
-impl fmt::Debug for Iter<'_> {
+impl fmt::Debug for MessagesIter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
@@ -123,14 +123,14 @@ impl fmt::Debug for Iter<'_> {
 
 impl<'a> IntoIterator for &'a Messages {
     type Item = &'a Message;
-    type IntoIter = Iter<'a>;
+    type IntoIter = MessagesIter<'a>;
 
-    fn into_iter(self) -> Iter<'a> {
+    fn into_iter(self) -> MessagesIter<'a> {
         self.iter()
     }
 }
 
-/// Of messages with one id the last is kept, at the place of the first, as if they came in one update.
+/// Of messages with one id the last is kept, at the position of the first, as if they came in one update.
 impl<M: Into<Arc<Message>>> FromIterator<M> for Messages {
     fn from_iter<I: IntoIterator<Item = M>>(messages: I) -> Self {
         let mut all = Self::default();

@@ -1,12 +1,12 @@
 //! The JSON schemas of messages, lists and updates.
 //!
-//! A message's schema is the form that is written; an update's also admits the other forms that are read.
+//! The schema of a message describes the written form; the schema of an update also permits the other parsed forms.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::{Message, MessageEdit, MessageEdits, MessageId, Messages};
+use super::{Message, MessageId, MessageUpdate, MessageUpdates, Messages};
 
 impl JsonSchema for Message {
     fn schema_name() -> Cow<'static, str> {
@@ -29,7 +29,7 @@ impl JsonSchema for Message {
                 "name": { "type": "string" },
                 "tool_calls": { "type": "array", "items": tool_call() },
                 "tool_call_id": { "type": "string" },
-                // Of other messages the key is a provider's own.
+                // On other messages the key belongs to the provider.
                 "status": { "description": "Of a tool message: `success` or `error`." },
                 "metadata": { "type": "object" },
                 "time": { "type": "string", "format": "date-time" },
@@ -85,7 +85,7 @@ impl JsonSchema for Messages {
     }
 }
 
-impl JsonSchema for MessageEdit {
+impl JsonSchema for MessageUpdate {
     fn schema_name() -> Cow<'static, str> {
         "MessageEdit".into()
     }
@@ -117,13 +117,13 @@ impl JsonSchema for MessageEdit {
     }
 }
 
-impl JsonSchema for MessageEdits {
+impl JsonSchema for MessageUpdates {
     fn schema_name() -> Cow<'static, str> {
         "MessageEdits".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let edit = generator.subschema_for::<MessageEdit>();
+        let edit = generator.subschema_for::<MessageUpdate>();
         json_schema!({ "anyOf": [{ "type": "array", "items": edit }, edit] })
     }
 }

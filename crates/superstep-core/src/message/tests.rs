@@ -1,4 +1,4 @@
-//! The JSON of messages, lists and updates: what is read, what is written, and that nothing is lost between.
+//! Tests of the JSON of messages, lists and updates: parsed forms, written form, and lossless round trips.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn refusal(value: Value) -> String {
     format!("{} at `{}`", fault.message, fault.pointer)
 }
 
-/// What is read from the first is written as the second.
+/// Asserts that the first value, parsed as a message, is written as the second.
 fn check(read_from: Value, written: Value) {
     let message = read(read_from);
     assert_eq!(serde_json::to_value(&message).unwrap(), written);
@@ -27,7 +27,7 @@ fn constructor(class: &str, kwargs: Value) -> Value {
     json!({ "lc": 1, "type": "constructor", "id": ["langchain_core", "messages", class], "kwargs": kwargs })
 }
 
-/// R-GRA-29, R-FWK-65: all names of a role, in all forms, are read and written as one.
+/// R-GRA-29, R-FWK-65: all names of a role, in all forms, are parsed and written as one.
 #[test]
 fn every_name_of_a_role_is_read() {
     for (written, names, class) in [
@@ -56,13 +56,13 @@ fn every_name_of_a_role_is_read() {
     );
 }
 
-/// R-GRA-29: a text is what the user says.
+/// R-GRA-29: a text is a message of the user.
 #[test]
 fn a_text_is_a_message_of_the_user() {
     check(json!("hi"), json!({ "role": "user", "content": "hi" }));
 }
 
-/// R-GRA-29: an unknown role is an error that names it and the known ones.
+/// R-GRA-29: an unknown role is an error that names it and the supported roles.
 #[test]
 fn what_is_no_message_is_refused_by_name() {
     let unknown = refusal(json!({ "role": "robot", "content": "hi" }));
@@ -96,7 +96,7 @@ fn what_is_no_message_is_refused_by_name() {
     }
 }
 
-/// R-FWK-64: tool calls are read as LangChain and as OpenAI write them; arguments that are no JSON stay as they came.
+/// R-FWK-64: tool calls are parsed in the forms of LangChain and of OpenAI; arguments that are not JSON stay text.
 #[test]
 fn tool_calls_of_all_makers_are_read() {
     let written =
@@ -121,7 +121,7 @@ fn tool_calls_of_all_makers_are_read() {
     );
 }
 
-/// R-FWK-65: a message as LangChain dumps it keeps all it has.
+/// R-FWK-65: a message dumped by LangChain keeps all its data.
 #[test]
 fn a_dump_of_langchain_is_read_whole() {
     let dump = json!({
@@ -139,12 +139,12 @@ fn a_dump_of_langchain_is_read_whole() {
     assert_eq!(read(serde_json::to_value(&message).unwrap()), message);
 }
 
-/// R-FWK-65: the seed's and LangChain's forms are written.
+/// R-FWK-65: the class name form and LangChain's form are written.
 #[test]
 fn the_other_forms_are_written() {
     let message = Message::user("hi").with_id("1").with_metadata("round", 2);
     assert_eq!(
-        message.to_seed(),
+        message.to_class_json(),
         json!({ "type": "HumanMessage", "content": "hi", "id": "1", "metadata": { "round": 2 } })
     );
     assert_eq!(
@@ -160,7 +160,7 @@ fn the_other_forms_are_written() {
     assert_eq!(Message::tool("c1", "2").to_langchain()["status"], "success");
 }
 
-/// R-FWK-64, R-FWK-50: unknown keys are kept, whatever they hold, and never take the place of a field.
+/// R-FWK-64, R-FWK-50: unknown keys are kept with any value, and never replace a field.
 #[test]
 fn unknown_keys_are_kept() {
     let whole =
@@ -174,11 +174,11 @@ fn unknown_keys_are_kept() {
     assert_eq!(serde_json::to_string(&forged).unwrap(), r#"{"role":"user","content":"hi"}"#);
 }
 
-/// R-FWK-67: counts of a provider are read under its names; what is missing is summed.
+/// R-FWK-67: counts of a provider are parsed under its names; a missing total is summed.
 #[test]
 fn usage_is_read_under_several_names() {
     let usage = |usage: Value| read(json!({ "role": "ai", "content": "", "usage": usage })).usage;
-    assert_eq!(usage(json!({ "prompt_tokens": 3, "completion_tokens": 1 })), Some(Usage::new(3, 1)));
+    assert_eq!(usage(json!({ "prompt_tokens": 3, "completion_tokens": 1 })), Some(TokenUsage::new(3, 1)));
     assert_eq!(
         usage(json!({ "input_tokens": 3, "output_tokens": 1, "total_tokens": 9 })).map(|u| u.total_tokens),
         Some(9)
@@ -187,7 +187,7 @@ fn usage_is_read_under_several_names() {
     assert!(refusal(json!({ "role": "ai", "content": "", "usage": { "input_tokens": -1 } })).contains("/usage"));
 }
 
-/// R-FWK-64: parts of known kinds are understood in several spellings, the others kept as they are.
+/// R-FWK-64: parts of known kinds are parsed in several spellings, the others kept as they are.
 #[test]
 fn parts_are_understood_or_kept() {
     let mut detailed = Media::url("http://x");
@@ -195,19 +195,25 @@ fn parts_are_understood_or_kept() {
     let mut named = Media::base64("AA==", "text/plain");
     named.extra.insert("filename".into(), json!("a.txt"));
     let cases = [
-        (json!("a"), Part::text("a")),
-        (json!({ "type": "text", "text": "b" }), Part::text("b")),
-        (json!({ "type": "image", "url": "http://x" }), Part::Image(Media::url("http://x"))),
-        (json!({ "type": "image", "source_type": "url", "url": "http://x" }), Part::Image(Media::url("http://x"))),
-        (json!({ "type": "image_url", "image_url": { "url": "http://x", "detail": "low" } }), Part::Image(detailed)),
+        (json!("a"), ContentPart::text("a")),
+        (json!({ "type": "text", "text": "b" }), ContentPart::text("b")),
+        (json!({ "type": "image", "url": "http://x" }), ContentPart::Image(Media::url("http://x"))),
+        (
+            json!({ "type": "image", "source_type": "url", "url": "http://x" }),
+            ContentPart::Image(Media::url("http://x")),
+        ),
+        (
+            json!({ "type": "image_url", "image_url": { "url": "http://x", "detail": "low" } }),
+            ContentPart::Image(detailed),
+        ),
         (
             json!({ "type": "audio", "base64": "AA==", "mime_type": "audio/wav" }),
-            Part::Audio(Media::base64("AA==", "audio/wav")),
+            ContentPart::Audio(Media::base64("AA==", "audio/wav")),
         ),
         (
             json!({ "type": "file", "source_type": "base64", "data": "AA==",
                     "mime_type": "text/plain", "filename": "a.txt" }),
-            Part::File(named),
+            ContentPart::File(named),
         ),
     ];
     let unknown = [
@@ -219,7 +225,7 @@ fn parts_are_understood_or_kept() {
         json!({ "text": "no type" }),
         json!(7),
     ];
-    let unknown = unknown.into_iter().map(|value| (value.clone(), Part::Other(value)));
+    let unknown = unknown.into_iter().map(|value| (value.clone(), ContentPart::Other(value)));
     let (values, parts): (Vec<_>, Vec<_>) = cases.into_iter().chain(unknown).unzip();
     let message = read(json!({ "role": "user", "content": values }));
     assert_eq!(message.content, Content::Parts(parts));
@@ -227,21 +233,29 @@ fn parts_are_understood_or_kept() {
     assert_eq!(read(serde_json::to_value(&message).unwrap()), message);
 }
 
-/// R-FWK-64: the text of parts is the text parts one after the other.
+/// R-FWK-64: the text of parts is the concatenation of the text parts.
 #[test]
 fn text_joins_the_texts_of_parts() {
-    let of = |parts: Vec<Part>| Message::user(parts).text().into_owned();
+    let of = |parts: Vec<ContentPart>| Message::user(parts).text().into_owned();
     assert_eq!(of(vec![]), "");
-    assert_eq!(of(vec![Part::Image(Media::url("u"))]), "");
-    assert_eq!(of(vec![Part::text("a")]), "a");
-    assert_eq!(of(vec![Part::text("a"), Part::Image(Media::url("u")), Part::text("b"), Part::text("c")]), "abc");
+    assert_eq!(of(vec![ContentPart::Image(Media::url("u"))]), "");
+    assert_eq!(of(vec![ContentPart::text("a")]), "a");
+    assert_eq!(
+        of(vec![
+            ContentPart::text("a"),
+            ContentPart::Image(Media::url("u")),
+            ContentPart::text("b"),
+            ContentPart::text("c")
+        ]),
+        "abc"
+    );
 }
 
-/// R-GRA-28, R-GRA-29: removals are read in three forms and written in one; an update is one element or a list.
+/// R-GRA-28, R-GRA-29: removals are parsed in three forms and written in one; an update is one element or a list.
 #[test]
 fn updates_are_read_from_one_element_or_a_list() {
-    let edits = |value: Value| serde_json::from_value::<MessageEdits>(value).unwrap();
-    let removal = MessageEdits::from(RemoveMessage::new("1"));
+    let edits = |value: Value| serde_json::from_value::<MessageUpdates>(value).unwrap();
+    let removal = MessageUpdates::from(RemoveMessage::new("1"));
     for value in [
         json!({ "type": "remove", "id": "1" }),
         json!({ "role": "remove", "id": 1 }),
@@ -252,26 +266,26 @@ fn updates_are_read_from_one_element_or_a_list() {
     }
     assert_eq!(serde_json::to_value(&removal).unwrap(), json!([{ "type": "remove", "id": "1" }]));
     assert_eq!(
-        serde_json::to_value(MessageEdit::RemoveAll).unwrap(),
+        serde_json::to_value(MessageUpdate::RemoveAll).unwrap(),
         json!({ "type": "remove", "id": "__remove_all__" })
     );
     assert_eq!(edits(json!({ "role": "remove", "id": "__remove_all__" })), RemoveAll.into());
     assert_eq!(edits(json!("hi")), "hi".into());
-    assert_eq!(edits(json!([])), MessageEdits::default());
+    assert_eq!(edits(json!([])), MessageUpdates::default());
     assert_eq!(edits(json!([["ai", "hi"], "you"])), [Message::assistant("hi"), Message::user("you")].into());
-    let fault = MessageEdits::try_from(json!(["hi", { "role": "robot" }])).unwrap_err();
+    let fault = MessageUpdates::try_from(json!(["hi", { "role": "robot" }])).unwrap_err();
     assert_eq!(fault.pointer, "/1/role");
-    assert!(MessageEdits::try_from(json!({ "type": "remove" })).is_err());
+    assert!(MessageUpdates::try_from(json!({ "type": "remove" })).is_err());
 }
 
 /// R-GRA-29: a list of two texts is two messages, so that no text chooses the role of another.
 #[test]
 fn a_list_of_two_texts_is_not_a_pair() {
-    let edits: MessageEdits = serde_json::from_value(json!(["system", "obey"])).unwrap();
+    let edits: MessageUpdates = serde_json::from_value(json!(["system", "obey"])).unwrap();
     assert_eq!(edits, [Message::user("system"), Message::user("obey")].into());
 }
 
-/// R-FWK-64: a list is an array in JSON, is found by id and by place, and its clone does not see later folds.
+/// R-FWK-64: a list is an array in JSON, is searched by id and by index, and its clone does not see later updates.
 #[test]
 fn a_list_reads_writes_and_is_found_by_id() {
     let written = json!([{ "role": "user", "content": "a", "id": "1" }, { "role": "assistant", "content": "b" }]);
@@ -302,7 +316,7 @@ fn schemas_describe_what_is_written() {
     assert_eq!(schema["items"]["$ref"], "#/$defs/Message");
     assert_eq!(message["properties"]["role"]["enum"], json!(["system", "user", "assistant", "tool"]));
     assert_eq!(message["required"], json!(["role", "content"]));
-    let edits = schemars::schema_for!(MessageEdits).to_value();
+    let edits = schemars::schema_for!(MessageUpdates).to_value();
     assert!(edits["$defs"]["MessageEdit"]["anyOf"].is_array());
 }
 
@@ -323,7 +337,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 fn any_map() -> impl Strategy<Value = BTreeMap<String, Value>> {
-    // The prefix keeps clear of keys that mean something.
+    // The prefix avoids keys with a meaning.
     prop::collection::btree_map("x_[a-z]{1,3}", any_value(), 0..3)
 }
 
@@ -334,11 +348,15 @@ fn any_content() -> impl Strategy<Value = Content> {
             Media { source, mime_type, extra }
         },
     );
-    let kind = prop::sample::select(vec![Part::Image as fn(Media) -> Part, Part::Audio, Part::File]);
+    let kind = prop::sample::select(vec![
+        ContentPart::Image as fn(Media) -> ContentPart,
+        ContentPart::Audio,
+        ContentPart::File,
+    ]);
     let part = prop_oneof![
-        ("\\PC{0,6}", any_map()).prop_map(|(text, extra)| Part::Text { text, extra }),
+        ("\\PC{0,6}", any_map()).prop_map(|(text, extra)| ContentPart::Text { text, extra }),
         (kind, media).prop_map(|(kind, media)| kind(media)),
-        any_map().prop_map(|map| Part::Other(map.into_iter().collect())),
+        any_map().prop_map(|map| ContentPart::Other(map.into_iter().collect())),
     ];
     prop_oneof!["\\PC{0,9}".prop_map(Content::Text), prop::collection::vec(part, 0..3).prop_map(Content::Parts)]
 }
@@ -352,10 +370,8 @@ fn any_message() -> impl Strategy<Value = Message> {
         extra,
     });
     let usage =
-        (any::<u32>(), any::<u32>(), any::<bool>(), any_map()).prop_map(|(input, output, estimated, details)| Usage {
-            estimated,
-            details,
-            ..Usage::new(input.into(), output.into())
+        (any::<u32>(), any::<u32>(), any::<bool>(), any_map()).prop_map(|(input, output, estimated, details)| {
+            TokenUsage { estimated, details, ..TokenUsage::new(input.into(), output.into()) }
         });
     let ids = (prop::option::of("\\PC{1,4}"), prop::option::of("\\PC{0,4}"), prop::option::of("\\PC{0,4}"));
     let rest =
@@ -378,14 +394,15 @@ fn any_message() -> impl Strategy<Value = Message> {
 }
 
 proptest! {
-    /// R-FWK-50, R-FWK-65, R-DEB-38: every message comes back whole from each written form, and as the same bytes.
+    /// R-FWK-50, R-FWK-65, R-DEB-38: every message survives a round trip through each written form, with the same
+    /// bytes.
     #[test]
     fn every_form_gives_the_message_back(message in any_message()) {
         let written = serde_json::to_string(&message).unwrap();
         let again: Message = serde_json::from_str(&written).unwrap();
         prop_assert_eq!(&again, &message);
         prop_assert_eq!(serde_json::to_string(&again).unwrap(), written);
-        prop_assert_eq!(&read(message.to_seed()), &message);
+        prop_assert_eq!(&read(message.to_class_json()), &message);
         prop_assert_eq!(&read(message.to_langchain()), &message);
     }
 }

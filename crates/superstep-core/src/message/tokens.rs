@@ -1,17 +1,17 @@
-//! How many tokens a message is: what the provider counted, or an estimate that says it is one.
+//! Token counts of messages: the count of the provider, or an estimate that is marked as one.
 
-use super::{Content, Message, Part, Role};
+use super::{Content, ContentPart, Message, Role};
 
-/// How many tokens, and who says so.
+/// A number of tokens and its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenCount {
-    /// How many.
+    /// Number of tokens.
     pub tokens: u64,
-    /// Counted by us and not by the provider.
+    /// True if the number is an estimate, false if the provider counted.
     pub estimated: bool,
 }
 
-/// The tokens of one message: as its usage counts them, otherwise by estimate.
+/// Returns the tokens of one message: from its usage if present, otherwise an estimate.
 ///
 /// ```
 /// use superstep_core::message::{Message, count_tokens};
@@ -20,7 +20,7 @@ pub struct TokenCount {
 /// ```
 pub fn count_tokens(message: &Message) -> TokenCount {
     match &message.usage {
-        // The input of a call is the messages before this one.
+        // The input tokens of a call belong to the messages before this one.
         Some(usage) if message.role == Role::Assistant => {
             TokenCount { tokens: usage.output_tokens, estimated: usage.estimated }
         }
@@ -28,10 +28,10 @@ pub fn count_tokens(message: &Message) -> TokenCount {
     }
 }
 
-/// What role and separators cost with the providers that publish it.
+/// Tokens for role and separators, as published by providers.
 const FRAME: u64 = 4;
 
-/// Pictures, sounds and files are not looked into; this is a picture of middle size.
+/// Tokens for an image, an audio clip or a file, whose data is not examined; the cost of a medium-sized image.
 const MEDIA: u64 = 1_000;
 
 fn estimate(message: &Message) -> u64 {
@@ -43,15 +43,15 @@ fn estimate(message: &Message) -> u64 {
     FRAME + content + calls + message.name.as_deref().map_or(0, of_text)
 }
 
-fn of_part(part: &Part) -> u64 {
+fn of_part(part: &ContentPart) -> u64 {
     match part {
-        Part::Text { text, .. } => of_text(text),
-        Part::Image(_) | Part::Audio(_) | Part::File(_) => MEDIA,
-        Part::Other(value) => of_text(&value.to_string()),
+        ContentPart::Text { text, .. } => of_text(text),
+        ContentPart::Image(_) | ContentPart::Audio(_) | ContentPart::File(_) => MEDIA,
+        ContentPart::Other(value) => of_text(&value.to_string()),
     }
 }
 
-/// Four letters of ASCII are about one token; other letters are often one each, and a budget should rather be kept.
+/// Estimates four ASCII characters as one token and every other character as one, which rather overestimates.
 pub(crate) fn of_text(text: &str) -> u64 {
     let (ascii, other) = text.chars().fold((0_u64, 0_u64), |(ascii, other), letter| match letter.is_ascii() {
         true => (ascii + 1, other),
@@ -63,14 +63,14 @@ pub(crate) fn of_text(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Usage;
+    use crate::message::TokenUsage;
 
-    /// R-FWK-67: the provider's count is taken when there is one; an estimate is marked.
+    /// R-FWK-67: the provider's count is used if there is one; an estimate is marked.
     #[test]
     fn a_count_of_the_provider_wins_over_an_estimate() {
         let mut message = Message::assistant("12345678");
         assert_eq!(count_tokens(&message), TokenCount { tokens: 6, estimated: true });
-        message.usage = Some(Usage::new(100, 3));
+        message.usage = Some(TokenUsage::new(100, 3));
         assert_eq!(count_tokens(&message), TokenCount { tokens: 3, estimated: false });
         assert_eq!(count_tokens(&Message::user("日本")), TokenCount { tokens: 6, estimated: true });
     }

@@ -1,66 +1,69 @@
-//! Makes a list of messages fit for a provider: short enough, and without calls or answers that lack their other half.
+//! Prepares a list of messages for a provider: short enough, and without tool calls or tool results that lack their
+//! counterpart.
 //!
-//! Nothing here changes a state; `Trimmed::removals` is the update that does.
+//! Nothing here changes a state; `TrimResult::removals` returns the update that does.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Message, MessageEdits, Messages, RemoveMessage, Role, ToolCall, ToolStatus, count_tokens};
+use super::{Message, MessageUpdates, Messages, RemoveMessage, Role, ToolCall, ToolStatus, count_tokens};
 
-/// How much may be kept.
+/// The token budget of a trim.
 #[derive(Debug, Clone, Copy)]
-pub struct TrimBudget {
-    /// The tokens of all kept messages together.
+pub struct TrimOptions {
+    /// Maximum number of tokens of all kept messages together.
     pub max_tokens: u64,
-    /// The tokens of one message.
+    /// Counts the tokens of one message.
     pub count: fn(&Message) -> u64,
 }
 
-impl TrimBudget {
-    /// That many tokens, as [`count_tokens`] counts them.
+impl TrimOptions {
+    /// Creates a budget of that many tokens, counted by [`count_tokens`].
     pub fn new(max_tokens: u64) -> Self {
         Self { max_tokens, count: |message| count_tokens(message).tokens }
     }
 }
 
-/// What trimming kept and what it took away, both in order.
+/// The kept and the removed messages of a trim, both in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trimmed {
-    /// What is left.
+pub struct TrimResult {
+    /// Messages that are kept.
     pub kept: Vec<Arc<Message>>,
-    /// What was taken away.
+    /// Messages that are removed.
     pub removed: Vec<Arc<Message>>,
-    /// The tokens of what is left; more than the budget only if what must be kept is.
+    /// Tokens of the kept messages; above the budget only if the messages that are always kept exceed it.
     pub tokens: u64,
 }
 
-impl Trimmed {
-    /// The update that takes the same messages out of the list; those without an id cannot be named and stay.
-    pub fn removals(&self) -> MessageEdits {
+impl TrimResult {
+    /// Returns the update that removes the same messages from the list; messages without an id cannot be removed by
+    /// an update.
+    pub fn removals(&self) -> MessageUpdates {
         self.removed.iter().filter_map(|message| message.id.clone()).map(RemoveMessage).collect()
     }
 }
 
 /// Keeps the latest messages that fit the budget.
 ///
-/// System messages are always kept, a tool message only together with its call. The rest starts on a message of the
-/// user; if no whole turn fits, the last message of the user is kept, and of what follows it the end that fits.
+/// System messages are always kept, a tool message only together with its call. The other messages start with a
+/// message of the user; if no complete turn fits, the last user message is kept, and as many of the latest messages
+/// after it as fit.
 ///
 /// ```
-/// use superstep_core::message::{Message, Messages, TrimBudget, trim};
+/// use superstep_core::message::{Message, Messages, TrimOptions, trim};
 ///
 /// let all: Messages =
 ///     [Message::user("old"), Message::assistant("old"), Message::user("new")].into_iter().collect();
-/// let trimmed = trim(&all, &TrimBudget { max_tokens: 1, count: |_| 1 });
+/// let trimmed = trim(&all, &TrimOptions { max_tokens: 1, count: |_| 1 });
 /// assert_eq!(trimmed.kept.len(), 1);
 /// assert_eq!(trimmed.removed.len(), 2);
 /// ```
-pub fn trim(messages: &Messages, budget: &TrimBudget) -> Trimmed {
+pub fn trim(messages: &Messages, budget: &TrimOptions) -> TrimResult {
     let all: Vec<_> = messages.list.iter().cloned().collect();
     let costs: Vec<_> = all.iter().map(|message| (budget.count)(message)).collect();
     let kept = choose(&all, &costs, budget.max_tokens);
-    let mut trimmed = Trimmed { kept: Vec::new(), removed: Vec::new(), tokens: 0 };
+    let mut trimmed = TrimResult { kept: Vec::new(), removed: Vec::new(), tokens: 0 };
     for ((message, cost), kept) in all.into_iter().zip(costs).zip(kept) {
         if kept {
             trimmed.tokens = trimmed.tokens.saturating_add(cost);
@@ -72,8 +75,8 @@ pub fn trim(messages: &Messages, budget: &TrimBudget) -> Trimmed {
     trimmed
 }
 
-/// Where the call of each tool message is; none for an answer that nobody asked for.
-fn calls_of_answers(all: &[Arc<Message>]) -> BTreeMap<usize, Option<usize>> {
+/// Returns the index of the call for each tool message; `None` for a tool message without a call.
+fn tool_call_indices(all: &[Arc<Message>]) -> BTreeMap<usize, Option<usize>> {
     let mut asked = BTreeMap::new();
     let mut calls = BTreeMap::new();
     for (place, message) in all.iter().enumerate() {
@@ -86,10 +89,11 @@ fn calls_of_answers(all: &[Arc<Message>]) -> BTreeMap<usize, Option<usize>> {
     calls
 }
 
-/// Says of each place whether it is kept.
+/// Decides for each message if it is kept.
 fn choose(all: &[Arc<Message>], costs: &[u64], max_tokens: u64) -> Vec<bool> {
-    let calls = calls_of_answers(all);
-    // An answer weighs on its call, because it stays and goes with it; what always stays weighs on the budget.
+    let calls = tool_call_indices(all);
+    // The cost of a tool message is added to its call, because they are kept together; messages that are always
+    // kept reduce the budget.
     let mut weights = vec![0_u64; all.len()];
     let mut room = max_tokens;
     for (place, cost) in costs.iter().enumerate() {
@@ -101,11 +105,11 @@ fn choose(all: &[Arc<Message>], costs: &[u64], max_tokens: u64) -> Vec<bool> {
         }
     }
     let is_user = |place: &usize| all[*place].role == Role::User;
-    let earliest = earliest_within(room, &weights);
+    let earliest = first_index_within_budget(room, &weights);
     let (anchor, start) = match (earliest..all.len()).find(is_user) {
         Some(user) => (user, user),
         None => match (0..all.len()).rev().find(is_user) {
-            Some(user) => (user, earliest_within(room.saturating_sub(weights[user]), &weights)),
+            Some(user) => (user, first_index_within_budget(room.saturating_sub(weights[user]), &weights)),
             None => (earliest, earliest),
         },
     };
@@ -114,8 +118,8 @@ fn choose(all: &[Arc<Message>], costs: &[u64], max_tokens: u64) -> Vec<bool> {
     (0..all.len()).map(keeps).collect()
 }
 
-/// The place from which on everything fits.
-fn earliest_within(room: u64, weights: &[u64]) -> usize {
+/// Returns the index from which on everything fits.
+fn first_index_within_budget(room: u64, weights: &[u64]) -> usize {
     let mut sum = 0_u64;
     let fits = weights.iter().rev().take_while(|weight| {
         sum = sum.saturating_add(**weight);
@@ -124,20 +128,20 @@ fn earliest_within(room: u64, weights: &[u64]) -> usize {
     weights.len() - fits.count()
 }
 
-/// Closes every call that has no answer with a tool message "not executed: …", behind the answers that are there; gives
-/// the list itself where none is open.
+/// Adds a tool message "not executed: …" for every call without a result, after the existing results; returns the
+/// list unchanged if no call is open.
 ///
-/// Providers refuse a list in which a call is left open.
+/// Providers reject a list with an open call.
 ///
 /// ```
-/// use superstep_core::message::{Message, ToolCall, close_unanswered};
+/// use superstep_core::message::{Message, ToolCall, add_missing_tool_results};
 ///
 /// let call = Message::assistant("").with_tool_calls([ToolCall::new("c1", "search", "rust")]);
 /// let said = [call.into()];
-/// let closed = close_unanswered(&said, "the run was cancelled");
+/// let closed = add_missing_tool_results(&said, "the run was cancelled");
 /// assert_eq!(closed[1].text(), "not executed: the run was cancelled");
 /// ```
-pub fn close_unanswered<'a>(messages: &'a [Arc<Message>], reason: &str) -> Cow<'a, [Arc<Message>]> {
+pub fn add_missing_tool_results<'a>(messages: &'a [Arc<Message>], reason: &str) -> Cow<'a, [Arc<Message>]> {
     let has_open = |place: usize| open_calls(&messages[place], &messages[place + 1..]).next().is_some();
     if !(0..messages.len()).any(has_open) {
         return Cow::Borrowed(messages);
@@ -161,9 +165,9 @@ pub fn close_unanswered<'a>(messages: &'a [Arc<Message>], reason: &str) -> Cow<'
     Cow::Owned(closed)
 }
 
-/// The calls of a message that nothing after it answers.
+/// Returns the calls of a message that have no result after it.
 fn open_calls<'a>(message: &'a Message, after: &'a [Arc<Message>]) -> impl Iterator<Item = &'a ToolCall> {
-    // Some models count their calls anew in every turn, so an answer belongs to the call before it.
+    // Some models number their calls anew in every turn, so a result belongs to the nearest call before it.
     let turn = after.iter().take_while(|message| message.role != Role::Assistant);
     let is_answer = |call: &ToolCall, message: &Message| message.tool_call_id.as_deref() == Some(call.id.as_str());
     message.tool_calls.iter().filter(move |call| !turn.clone().any(|message| is_answer(call, message)))
@@ -175,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads `s`, `u`, `a`, `c1` (asks call 1) and `t1` (answers call 1); every message costs one token.
+    /// Parses `s`, `u`, `a`, `c1` (requests call 1) and `t1` (result of call 1); every message costs one token.
     fn list(words: &str) -> Messages {
         let read = |(place, word): (usize, &str)| {
             let (kind, call) = word.split_at(1);
@@ -196,12 +200,12 @@ mod tests {
     }
 
     fn check(words: &str, max_tokens: u64, kept: &str) {
-        let trimmed = trim(&list(words), &TrimBudget { max_tokens, count: |_| 1 });
+        let trimmed = trim(&list(words), &TrimOptions { max_tokens, count: |_| 1 });
         assert_eq!(spell(&trimmed.kept), kept, "{words} within {max_tokens}");
         assert_eq!(trimmed.kept.len() + trimmed.removed.len(), list(words).len());
     }
 
-    /// R-FWK-66: the latest whole turns that fit are kept.
+    /// R-FWK-66: the latest complete turns that fit are kept.
     #[test]
     fn the_latest_turns_are_kept() {
         check("s u a u a", 5, "s u a u a");
@@ -212,7 +216,7 @@ mod tests {
         check("", 9, "");
     }
 
-    /// R-FWK-66: a tool message goes with its call, wherever the cut is.
+    /// R-FWK-66: a tool message is kept or removed with its call, wherever the cut is.
     #[test]
     fn a_tool_message_goes_with_its_call() {
         check("u c1 t1 a u a", 5, "u a");
@@ -222,22 +226,22 @@ mod tests {
         check("u c1 t1 c2 t2 a", 3, "u a");
     }
 
-    /// R-FWK-66: system messages and the question stay even when they alone are too much.
+    /// R-FWK-66: system messages and the last user message stay even if they alone exceed the budget.
     #[test]
     fn system_messages_and_the_question_always_stay() {
         check("s s u a", 1, "s s u");
         check("s a a a", 3, "s a a");
-        let trimmed = trim(&list("s s u a"), &TrimBudget { max_tokens: 1, count: |_| 1 });
+        let trimmed = trim(&list("s s u a"), &TrimOptions { max_tokens: 1, count: |_| 1 });
         assert_eq!(trimmed.tokens, 3);
         assert_eq!(trimmed.removals(), RemoveMessage::new("3").into());
     }
 
-    /// R-FWK-68, R-FWK-66: every open call is closed, behind the answers that are there.
+    /// R-FWK-68, R-FWK-66: every open call is closed, after the existing results.
     #[test]
     fn open_calls_are_closed() {
         let close = |words: &str| {
             let all: Vec<_> = list(words).list.iter().cloned().collect();
-            spell(close_unanswered(&all, "stopped").iter())
+            spell(add_missing_tool_results(&all, "stopped").iter())
         };
         assert_eq!(close("u c1 t1 a"), "u c1 t1 a");
         assert_eq!(close("u c1"), "u c1 not executed: stopped");
@@ -247,21 +251,21 @@ mod tests {
         let call = |id: &str| ToolCall::new(id, "tool", 1);
         let two = Message::assistant("calls").with_tool_calls([call("1"), call("2")]);
         let half_answered = [two.into(), Message::tool("2", "two").into()];
-        let closed = close_unanswered(&half_answered, "stopped");
+        let closed = add_missing_tool_results(&half_answered, "stopped");
         assert_eq!(spell(closed.iter()), "calls two not executed: stopped");
         assert_eq!(closed[2].tool_call_id.as_deref(), Some("1"));
         assert_eq!(closed[2].status, ToolStatus::Error);
     }
 
     proptest! {
-        /// R-FWK-66: whatever the list and the budget, what is kept is in order, complete, and starts on the user.
+        /// R-FWK-66: for any list and budget, the kept messages are in order, complete, and start with the user.
         #[test]
         fn what_is_kept_can_be_sent(
             words in prop::collection::vec(prop::sample::select(vec!["s", "u", "a", "c1", "c2", "t1", "t2"]), 0..14),
             max_tokens in 0_u64..14,
         ) {
             let all = list(&words.join(" "));
-            let trimmed = trim(&all, &TrimBudget { max_tokens, count: |_| 1 });
+            let trimmed = trim(&all, &TrimOptions { max_tokens, count: |_| 1 });
             let rest: Vec<_> = trimmed.kept.iter().filter(|message| message.role != Role::System).collect();
             let count = |role: Role| move |message: &&Message| message.role == role;
             prop_assert_eq!(

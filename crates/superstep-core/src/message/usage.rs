@@ -1,4 +1,4 @@
-//! Adds up what messages cost.
+//! Sums of token usage.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;
@@ -6,18 +6,18 @@ use std::ops::{Add, AddAssign};
 
 use serde_json::Value;
 
-use super::Usage;
+use super::TokenUsage;
 
-/// Everything that is counted is added up, details by their names; a sum with an estimate in it is one.
+/// Adds all counts, details by their names; a sum with an estimate in it is an estimate.
 ///
 /// ```
-/// use superstep_core::message::Usage;
+/// use superstep_core::message::TokenUsage;
 ///
-/// let total: Usage = [Usage::new(10, 2), Usage::new(5, 1)].iter().sum();
+/// let total: TokenUsage = [TokenUsage::new(10, 2), TokenUsage::new(5, 1)].iter().sum();
 /// assert_eq!((total.input_tokens, total.output_tokens, total.total_tokens), (15, 3, 18));
 /// ```
-impl AddAssign<&Usage> for Usage {
-    fn add_assign(&mut self, other: &Usage) {
+impl AddAssign<&TokenUsage> for TokenUsage {
+    fn add_assign(&mut self, other: &TokenUsage) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.total_tokens = self.total_tokens.saturating_add(other.total_tokens);
@@ -26,13 +26,13 @@ impl AddAssign<&Usage> for Usage {
     }
 }
 
-impl AddAssign for Usage {
+impl AddAssign for TokenUsage {
     fn add_assign(&mut self, other: Self) {
         *self += &other;
     }
 }
 
-impl Add for Usage {
+impl Add for TokenUsage {
     type Output = Self;
 
     fn add(mut self, other: Self) -> Self {
@@ -41,14 +41,14 @@ impl Add for Usage {
     }
 }
 
-impl Sum for Usage {
+impl Sum for TokenUsage {
     fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
         usages.fold(Self::default(), Self::add)
     }
 }
 
-impl<'a> Sum<&'a Usage> for Usage {
-    fn sum<I: Iterator<Item = &'a Usage>>(usages: I) -> Self {
+impl<'a> Sum<&'a TokenUsage> for TokenUsage {
+    fn sum<I: Iterator<Item = &'a TokenUsage>>(usages: I) -> Self {
         let mut total = Self::default();
         usages.for_each(|usage| total += usage);
         total
@@ -64,7 +64,7 @@ fn add_details(into: &mut BTreeMap<String, Value>, from: &BTreeMap<String, Value
     }
 }
 
-/// Counts are added, tables entry by entry; of anything else the later stays.
+/// Adds counts, and objects entry by entry; of any other values the later one stays.
 fn add_value(into: &mut Value, from: &Value) {
     match (&mut *into, from) {
         (Value::Object(into), Value::Object(from)) => {
@@ -91,19 +91,19 @@ mod tests {
 
     use super::*;
 
-    /// R-FWK-67, R-FWK-69: usage adds up with all that a provider counts, and stays marked as an estimate.
+    /// R-FWK-67, R-FWK-69: usage is summed with all counts of a provider, and stays marked as an estimate.
     #[test]
     fn usage_adds_up_with_its_details() {
-        let counted = |reasoning: u64| Usage {
+        let counted = |reasoning: u64| TokenUsage {
             details: BTreeMap::from([("output_details".to_owned(), json!({ "reasoning": reasoning, "tier": "a" }))]),
-            ..Usage::new(10, 4)
+            ..TokenUsage::new(10, 4)
         };
         let mut total = counted(3) + counted(2);
         assert_eq!((total.input_tokens, total.output_tokens, total.total_tokens), (20, 8, 28));
         assert_eq!(total.details["output_details"], json!({ "reasoning": 5, "tier": "a" }));
         assert!(!total.estimated);
-        total += Usage { estimated: true, ..Usage::new(1, 1) };
+        total += TokenUsage { estimated: true, ..TokenUsage::new(1, 1) };
         assert!(total.estimated);
-        assert_eq!([counted(1), total.clone()].into_iter().sum::<Usage>().total_tokens, 44);
+        assert_eq!([counted(1), total.clone()].into_iter().sum::<TokenUsage>().total_tokens, 44);
     }
 }

@@ -1,20 +1,22 @@
-//! The same question has the same number: a request in one written form, and the hash of that form.
+//! Fingerprints of requests: a canonical form of a request, and the hash of that form.
 //!
-//! Only what reaches the model counts. Ids, times, costs and notes of messages, and the version of a prompt, do not: two
-//! runs that ask the same thing give the same number. Recordings are found by it, so the form never changes silently.
+//! Only data that reaches the model counts. Ids, times, usage and metadata of messages, and the version of a
+//! prompt, do not: two runs with the same request have the same fingerprint. Recordings are looked up by it, so the
+//! form never changes silently.
 
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{ModelInfo, Request};
-use crate::canonical::sorted;
+use super::{ChatRequest, ModelInfo};
+use crate::canonical::sort_keys;
 use crate::message::{Message, Role, ToolStatus};
 use crate::tool::ToolSpec;
 
-impl Request {
-    /// What is asked of this model, in one written form: keys sorted, nothing that the model does not get.
+impl ChatRequest {
+    /// Returns the request to this model in its canonical form: sorted keys, nothing that the model does not
+    /// receive.
     #[must_use]
-    pub fn canonical(&self, model: &ModelInfo) -> Value {
+    pub fn canonical_json(&self, model: &ModelInfo) -> Value {
         let mut form = Map::new();
         let mut put = |name: &str, value: Option<Value>| drop(value.map(|value| form.insert(name.to_owned(), value)));
         put("model", Some(format!("{}/{}", model.provider, model.name).into()));
@@ -27,26 +29,27 @@ impl Request {
         put("max_tokens", self.max_tokens.map(Value::from));
         put("stop", (!self.stop.is_empty()).then(|| json!(self.stop)));
         put("seed", self.seed.map(Value::from));
-        sorted(Value::Object(form))
+        sort_keys(Value::Object(form))
     }
 
-    /// The number of what is asked of this model: equal for equal questions, on every machine and in every process.
+    /// Returns the fingerprint of the request to this model: equal for equal requests, on every machine and in
+    /// every process.
     ///
     /// ```
     /// use superstep_core::message::Message;
-    /// use superstep_core::model::{ModelInfo, ModelKind, Request};
+    /// use superstep_core::model::{ModelInfo, ModelKind, ChatRequest};
     ///
     /// let model = ModelInfo::new("local", "rules", ModelKind::Rules);
-    /// let number = |id| Request::new([Message::user("hi").with_id(id)]).fingerprint(&model);
+    /// let number = |id| ChatRequest::new([Message::user("hi").with_id(id)]).fingerprint(&model);
     /// assert_eq!(number("1"), number("2"));
     /// ```
     #[must_use]
     pub fn fingerprint(&self, model: &ModelInfo) -> u128 {
-        fingerprint_of(&self.canonical(model))
+        fingerprint_of(&self.canonical_json(model))
     }
 }
 
-/// The number of a written form; see [`Request::canonical`].
+/// Returns the fingerprint of a canonical form; see [`ChatRequest::canonical_json`].
 #[must_use]
 pub fn fingerprint_of(canonical: &Value) -> u128 {
     xxh3_128(canonical.to_string().as_bytes())
@@ -80,42 +83,42 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::message::{ToolCall, Usage};
+    use crate::message::{TokenUsage, ToolCall};
     use crate::model::ModelKind;
 
     fn model(name: &str) -> ModelInfo {
         ModelInfo::new("test", name, ModelKind::Remote)
     }
 
-    fn number(request: &Request) -> u128 {
+    fn number(request: &ChatRequest) -> u128 {
         request.fingerprint(&model("a"))
     }
 
-    /// R-FWK-76: ids, times, costs, notes and the version of a prompt are not part of the question.
+    /// R-FWK-76: ids, times, usage, metadata and the version of a prompt are not part of the fingerprint.
     #[test]
     fn what_the_model_does_not_get_does_not_count() {
-        let plain = Request::new([Message::user("hi")]);
+        let plain = ChatRequest::new([Message::user("hi")]);
         let mut noted = Message::user("hi").with_id("7").with_metadata("seen", true);
         noted.time = Some(jiff::Timestamp::UNIX_EPOCH);
-        noted.usage = Some(Usage::new(1, 2));
-        let mut same = Request::new([noted]);
+        noted.usage = Some(TokenUsage::new(1, 2));
+        let mut same = ChatRequest::new([noted]);
         same.prompt = Some("greet@1".into());
         assert_eq!(number(&plain), number(&same));
     }
 
-    /// R-FWK-76: everything that the model gets counts.
+    /// R-FWK-76: everything that the model receives is part of the fingerprint.
     #[test]
     fn what_the_model_gets_counts() {
-        let plain = Request::new([Message::user("hi")]);
+        let plain = ChatRequest::new([Message::user("hi")]);
         let tool = Arc::new(ToolSpec::new("look", "Looks."));
         let call = ToolCall::new("1", "look", json!({}));
         let mut seeded = plain.clone();
         seeded.seed = Some(1);
         let others = [
-            Request::new([Message::user("ho")]),
-            Request::new([Message::system("hi")]),
-            Request::new([Message::user("hi").with_name("ada")]),
-            Request::new([Message::user("hi").with_tool_calls([call])]),
+            ChatRequest::new([Message::user("ho")]),
+            ChatRequest::new([Message::system("hi")]),
+            ChatRequest::new([Message::user("hi").with_name("ada")]),
+            ChatRequest::new([Message::user("hi").with_tool_calls([call])]),
             plain.clone().tools([tool]),
             plain.clone().temperature(0.1),
             plain.clone().max_tokens(5),
@@ -130,11 +133,11 @@ mod tests {
         assert_eq!(numbers.len(), count);
     }
 
-    /// R-FWK-76: the form is part of recorded files: whoever changes it must give the files another version.
+    /// R-FWK-76: the canonical form is part of recorded files: a change of it requires a new version of the files.
     #[test]
     fn the_written_form_stays() {
-        let request = Request::new([Message::user("hi")]).temperature(0.5);
-        let form = request.canonical(&model("a"));
+        let request = ChatRequest::new([Message::user("hi")]).temperature(0.5);
+        let form = request.canonical_json(&model("a"));
         assert_eq!(
             form.to_string(),
             r#"{"messages":[{"content":"hi","role":"user"}],"model":"test/a","temperature":0.5}"#

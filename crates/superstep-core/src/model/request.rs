@@ -1,4 +1,4 @@
-//! What is asked of a model: messages, tools, the form of the answer, and limits.
+//! The request to a model: messages, tools, the response format, and limits.
 
 use std::sync::Arc;
 
@@ -8,82 +8,82 @@ use serde_json::Value;
 use crate::message::{Message, Messages};
 use crate::tool::ToolSpec;
 
-/// What is asked of a model.
+/// A request to a model.
 ///
 /// ```
 /// use superstep_core::message::Message;
-/// use superstep_core::model::Request;
+/// use superstep_core::model::ChatRequest;
 ///
-/// let request = Request::new([Message::system("Be short."), Message::user("What is Rust?")]).temperature(0.2);
+/// let request = ChatRequest::new([Message::system("Be short."), Message::user("What is Rust?")]).temperature(0.2);
 /// assert_eq!(request.messages.len(), 2);
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
-pub struct Request {
-    /// What was said so far.
+pub struct ChatRequest {
+    /// Messages of the conversation.
     pub messages: Vec<Arc<Message>>,
-    /// What the model may ask to be run.
+    /// Tools that the model may call.
     pub tools: Vec<Arc<ToolSpec>>,
-    /// Whether it must.
+    /// Rule for tool calls.
     pub tool_choice: ToolChoice,
-    /// The form its answer must have.
-    pub format: Option<AnswerFormat>,
-    /// How much chance there is in the answer.
+    /// Required format of the response.
+    pub format: Option<ResponseFormat>,
+    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// The share of the likeliest words it chooses from.
+    /// Nucleus sampling: share of the most likely tokens to sample from.
     pub top_p: Option<f64>,
-    /// The longest answer, in tokens.
+    /// Maximum length of the response, in tokens.
     pub max_tokens: Option<u32>,
-    /// Texts at which it stops.
+    /// Stop sequences.
     pub stop: Vec<String>,
-    /// Where chance begins, for models that can repeat themselves.
+    /// Random seed, for models that support reproducible output.
     pub seed: Option<u64>,
-    /// The version of the prompt in `messages`, for traces. Not sent.
+    /// Version of the prompt in `messages`, for traces. Not sent.
     pub prompt: Option<Arc<str>>,
 }
 
-impl Request {
-    /// Asks with these messages.
+impl ChatRequest {
+    /// Creates a request with these messages.
     pub fn new<M: Into<Arc<Message>>>(messages: impl IntoIterator<Item = M>) -> Self {
         Self { messages: messages.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
-    /// Adds tools that the model may ask for.
+    /// Adds tools that the model may call.
     #[must_use]
     pub fn tools<T: Into<Arc<ToolSpec>>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.tools.extend(tools.into_iter().map(Into::into));
         self
     }
 
-    /// Says whether the model must ask for tools.
+    /// Sets the rule for tool calls.
     #[must_use]
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.tool_choice = choice;
         self
     }
 
-    /// Says which form the answer must have.
+    /// Sets the required format of the response.
     #[must_use]
-    pub fn format(mut self, format: AnswerFormat) -> Self {
+    pub fn format(mut self, format: ResponseFormat) -> Self {
         self.format = Some(format);
         self
     }
 
-    /// Sets how much chance there is in the answer.
+    /// Sets the sampling temperature.
     #[must_use]
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
-    /// Sets the longest answer, in tokens.
+    /// Sets the maximum length of the response, in tokens.
     #[must_use]
     pub fn max_tokens(mut self, tokens: u32) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
-    /// Adds a text at which the model stops.
+    /// Adds a stop sequence.
     #[must_use]
     pub fn stop(mut self, text: impl Into<String>) -> Self {
         self.stop.push(text.into());
@@ -91,49 +91,49 @@ impl Request {
     }
 }
 
-impl From<&Messages> for Request {
+impl From<&Messages> for ChatRequest {
     fn from(messages: &Messages) -> Self {
         Self { messages: messages.to_vec(), ..Self::default() }
     }
 }
 
-impl From<&str> for Request {
+impl From<&str> for ChatRequest {
     fn from(text: &str) -> Self {
         Self::new([Message::user(text)])
     }
 }
 
-/// Whether a model must ask for tools.
+/// The rule for tool calls of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// It decides.
+    /// The model decides.
     #[default]
     Auto,
-    /// It must not.
+    /// The model must not call a tool.
     None,
-    /// It must ask for one, whichever.
+    /// The model must call any of the tools.
     Required,
-    /// It must ask for this one.
+    /// The model must call this tool.
     Named(String),
 }
 
-/// A form that an answer must have.
+/// A required format of a response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AnswerFormat {
-    /// What providers call it: letters, digits, `_` and `-`.
+pub struct ResponseFormat {
+    /// Name for the provider: letters, digits, `_` and `-`.
     pub name: String,
-    /// The JSON Schema.
+    /// JSON Schema of the response.
     pub schema: Arc<Value>,
 }
 
-impl AnswerFormat {
-    /// A form by its JSON Schema.
+impl ResponseFormat {
+    /// Creates a format from a JSON Schema.
     pub fn new(name: impl Into<String>, schema: impl Into<Arc<Value>>) -> Self {
         Self { name: name.into(), schema: schema.into() }
     }
 
-    /// The form of a type.
+    /// Creates the format of a type.
     #[must_use]
     pub fn of<T: schemars::JsonSchema>() -> Self {
         let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();

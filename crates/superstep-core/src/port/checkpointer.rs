@@ -1,8 +1,8 @@
-//! Where checkpoints are kept.
+//! The port that persists threads.
 //!
-//! The store is a log of changes: each commit carries only what changed, with a way to ask for a whole
-//! field when the store wants a full copy. Every commit carries the fence of its lease; a store refuses
-//! one whose lease is no longer the newest of its thread.
+//! A checkpointer is a log of changes: each commit contains only what changed, with access to the full value of a
+//! field if the checkpointer wants a full copy. Every commit contains the fence of its lease; a checkpointer
+//! rejects a commit if its lease is no longer the newest of its thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -12,72 +12,78 @@ use smallvec::SmallVec;
 
 use super::{BoxFuture, EventsQuery, Retention, StoredEvent};
 use crate::change::Change;
-use crate::checkpoint::{Checkpoint, FieldChange, Mark, Namespace, Origin, Pending, Source};
-use crate::datum::Datum;
+use crate::checkpoint::{
+    Checkpoint, CheckpointHeader, CheckpointNamespace, CheckpointSource, FieldChange, PendingEntry, RunInfo,
+};
 use crate::error::Result;
 use crate::field::AnyState;
 use crate::id::{CheckpointId, RunId, ThreadId};
 use crate::schema::Schema;
+use crate::value::AnyValue;
 
-/// The right to move a thread, until somebody takes it over.
+/// An exclusive write lease on a thread, valid until another run takes it over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// The thread.
+    /// Id of the thread.
     pub thread: ThreadId,
-    /// Rises with each acquisition; compared with every write.
+    /// Fencing number: increases with each acquisition and is compared on every write.
     pub fence: u64,
 }
 
 /// A state together with its schema.
 #[derive(Clone)]
 pub struct StateRef {
-    /// The schema.
+    /// Schema of the state.
     pub schema: Arc<Schema>,
-    /// The values.
+    /// Values of the state.
     pub state: Arc<AnyState>,
 }
 
 impl StateRef {
-    /// A state that gives whole values through `copy` and in no other way: for a store around another one that must
-    /// not see the values as they are.
-    pub fn through(schema: Arc<Schema>, copy: impl Fn(&str) -> Option<Datum> + Send + Sync + 'static) -> Self {
-        Self { schema, state: Arc::new(Copies(Box::new(copy))) }
+    /// Creates a state that returns full values only through `copy`, for a checkpointer that wraps another one
+    /// which must not see the original values.
+    pub fn from_full_values(
+        schema: Arc<Schema>,
+        copy: impl Fn(&str) -> Option<AnyValue> + Send + Sync + 'static,
+    ) -> Self {
+        Self { schema, state: Arc::new(FullValueSource(Box::new(copy))) }
     }
 
-    /// The whole value of a field, for a full copy. A store that gets `None` keeps the change instead.
+    /// Returns the full value of a field, for a full copy. A checkpointer that receives `None` stores the change
+    /// instead.
     #[must_use]
-    pub fn full(&self, field: &str) -> Option<Datum> {
-        if let Some(Copies(copy)) = self.state.downcast_ref() {
+    pub fn full_value(&self, field: &str) -> Option<AnyValue> {
+        if let Some(FullValueSource(copy)) = self.state.downcast_ref() {
             return copy(field);
         }
         let id = self.schema.find(field)?;
-        Some(self.schema.field(id).ops.part(&*self.state, &Change::Set))
+        Some(self.schema.field(id).ops.delta(&*self.state, &Change::Set))
     }
 }
 
-/// Stands where a state would: whoever looks past [`StateRef::full`] finds no values.
-struct Copies(Box<CopyField>);
+/// A placeholder in the position of a state: only [`StateRef::full_value`] returns values.
+struct FullValueSource(Box<FullValueFn>);
 
-type CopyField = dyn Fn(&str) -> Option<Datum> + Send + Sync;
+type FullValueFn = dyn Fn(&str) -> Option<AnyValue> + Send + Sync;
 
-/// How a thread stands.
+/// The status of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ThreadStatus {
-    /// Nothing is going on.
+    /// No run is active.
     #[default]
     Idle,
-    /// A run moves it.
+    /// A run is active.
     Busy,
-    /// It waits for a person.
+    /// An interrupt waits for a resume value.
     Interrupted,
     /// The last run failed.
     Error,
 }
 
 impl ThreadStatus {
-    /// The number a store keeps. A number is never reused.
+    /// Returns the number that a checkpointer stores. A number is never reused.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -88,7 +94,7 @@ impl ThreadStatus {
         }
     }
 
-    /// What a store's number stands for.
+    /// Returns the status for a stored number.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
         Some(match number {
@@ -101,77 +107,88 @@ impl ThreadStatus {
     }
 }
 
-/// One transaction: all of it, or nothing.
+/// One transaction: everything in it is saved, or nothing.
 #[derive(Clone)]
 pub struct Commit {
-    /// The right to write.
+    /// Lease that permits the write.
     pub lease: Lease,
-    /// The path of the graph.
-    pub namespace: Namespace,
-    /// The new newest checkpoint, where there is one.
+    /// Namespace of the graph.
+    pub namespace: CheckpointNamespace,
+    /// The new newest checkpoint, if there is one.
     pub checkpoint: Option<Arc<Checkpoint>>,
-    /// What changed since its parent, in the order of fields.
+    /// Changes since its parent, in the order of fields.
     pub changes: SmallVec<[FieldChange; 2]>,
-    /// The state after the changes, for full copies. Not to be kept: the next superstep changes it in place. A commit
-    /// that had to wait has none, or one that gives only the fields a store has asked for before; the first change of a
-    /// field is then always a `Set`.
+    /// State after the changes, for full copies. Must not be retained: the next superstep changes it in place. A
+    /// commit from the write-behind queue has none, or one with only the fields that a checkpointer has requested
+    /// before; the first change of a field is then always a `Set`.
     pub state: Option<StateRef>,
-    /// What is known of tasks, each of the checkpoint it names.
-    pub pending: Vec<Pending>,
-    /// How the thread stands after this.
+    /// Pending entries of tasks, each with the id of its checkpoint.
+    pub pending: Vec<PendingEntry>,
+    /// Status of the thread after this commit.
     pub status: Option<ThreadStatus>,
-    /// What the run said that is kept. The numbers of a commit, those of its parts inside included, are above all that
-    /// the thread ever had. A commit that is sent again brings none twice; it is known by its checkpoint, and without one
-    /// by events that are kept as they are.
+    /// Events of the run for the journal. The numbers in a commit, including its nested commits, are above all
+    /// earlier numbers of the thread. A repeated commit adds no event twice; it is recognised by its checkpoint, or
+    /// without a checkpoint by equal stored events.
     pub events: Vec<StoredEvent>,
-    /// What graphs inside have done, in the order it is to be taken, before what stands above; one transaction with it.
-    /// Each is of the same lease; one may build on another, and none has more inside it.
-    pub inside: Vec<Commit>,
+    /// Commits of subgraphs, in order, to be applied before the rest of this commit in the same transaction. Each
+    /// has the same lease; one may build on another, and none contains further nested commits.
+    pub subgraph_commits: Vec<Commit>,
 }
 
 impl Commit {
-    /// A transaction that does nothing yet.
+    /// Creates a commit without content.
     #[must_use]
-    pub fn empty(lease: Lease, namespace: Namespace) -> Self {
-        let (changes, pending, events, inside) = (SmallVec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { lease, namespace, checkpoint: None, changes, state: None, pending, status: None, events, inside }
+    pub fn empty(lease: Lease, namespace: CheckpointNamespace) -> Self {
+        let (changes, pending, events, subgraph_commits) = (SmallVec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self {
+            lease,
+            namespace,
+            checkpoint: None,
+            changes,
+            state: None,
+            pending,
+            status: None,
+            events,
+            subgraph_commits,
+        }
     }
 }
 
-/// Which checkpoint.
+/// The selector of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
+pub enum CheckpointSelector {
     /// The newest by order of commit.
     Latest,
-    /// The newest, by somebody who has the values of this one: when it is the newest, a store may leave out its values.
-    Newer(CheckpointId),
-    /// This one.
+    /// The newest, for a reader that has the values of this one: if it is the newest, a checkpointer may leave out
+    /// its values.
+    NewerThan(CheckpointId),
+    /// The checkpoint with this id.
     Id(CheckpointId),
 }
 
-/// The changes that make the value of a field, oldest first; the first is a `Set`.
-pub type FieldLog = Vec<(Change, Datum)>;
+/// The changes that produce the value of a field, oldest first; the first is a `Set`.
+pub type FieldLog = Vec<(Change, AnyValue)>;
 
-/// A checkpoint as a store gives it back.
+/// A checkpoint as read from a checkpointer.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct CheckpointTuple {
     /// The checkpoint.
     pub checkpoint: Arc<Checkpoint>,
-    /// For each field what makes its value.
+    /// Changes that produce the value of each field.
     pub fields: Vec<(Arc<str>, FieldLog)>,
-    /// What is known of the tasks of its next superstep, in the order it became known.
-    pub pending: Vec<Pending>,
+    /// Pending entries of the tasks of its next superstep, in commit order.
+    pub pending: Vec<PendingEntry>,
 }
 
-/// Which part of a history.
+/// A filter for the history of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct HistoryQuery {
-    /// Only checkpoints made before this one.
+    /// Only checkpoints committed before this one.
     pub before: Option<CheckpointId>,
-    /// At most this many.
+    /// Maximum number of checkpoints.
     pub limit: Option<usize>,
-    /// Only checkpoints made by this.
-    pub source: Option<Source>,
+    /// Only checkpoints with this cause.
+    pub source: Option<CheckpointSource>,
     /// Only checkpoints of this step.
     pub step: Option<i64>,
     /// Only checkpoints of this run.
@@ -181,19 +198,24 @@ pub struct HistoryQuery {
 }
 
 impl HistoryQuery {
-    /// Whether a checkpoint is one that is asked for, place and number aside.
+    /// Returns true if a checkpoint matches, without regard to `before` and `limit`.
     #[must_use]
     pub fn matches(&self, checkpoint: &Checkpoint) -> bool {
         self.asks_for((checkpoint.source, checkpoint.step), checkpoint.run, &checkpoint.metadata)
     }
 
-    /// As [`HistoryQuery::matches`], before a checkpoint is put together from its pieces.
+    /// Same as [`HistoryQuery::matches`], before a checkpoint is assembled from its columns.
     #[must_use]
-    pub fn matches_pieces(&self, mark: &Mark, origin: &Origin) -> bool {
+    pub fn matches_columns(&self, mark: &CheckpointHeader, origin: &RunInfo) -> bool {
         self.asks_for((mark.source, mark.step), origin.run, &origin.metadata)
     }
 
-    fn asks_for(&self, (source, step): (Source, i64), run: RunId, metadata: &BTreeMap<String, Value>) -> bool {
+    fn asks_for(
+        &self,
+        (source, step): (CheckpointSource, i64),
+        run: RunId,
+        metadata: &BTreeMap<String, Value>,
+    ) -> bool {
         self.source.is_none_or(|wanted| wanted == source)
             && self.step.is_none_or(|wanted| wanted == step)
             && self.run.is_none_or(|wanted| wanted == run)
@@ -201,128 +223,131 @@ impl HistoryQuery {
     }
 }
 
-/// Which threads.
+/// A filter for the list of threads.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadsQuery {
-    /// Only threads whose id comes after this one, which need not exist.
+    /// Only threads whose id sorts after this one, which need not exist.
     pub after: Option<ThreadId>,
-    /// At most this many.
+    /// Maximum number of threads.
     pub limit: Option<usize>,
 }
 
-/// What pruning did, or would do.
+/// The result of pruning; with a dry run, the result it would have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PruneReport {
-    /// Checkpoints that went.
+    /// Number of removed checkpoints.
     pub checkpoints: usize,
-    /// Bytes that went, as far as the store knows.
+    /// Number of removed bytes, as far as the checkpointer knows.
     pub bytes: u64,
 }
 
-/// What a store holds.
+/// The size of the data in a checkpointer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Threads.
+pub struct CheckpointerStats {
+    /// Number of threads.
     pub threads: u64,
-    /// Checkpoints.
+    /// Number of checkpoints.
     pub checkpoints: u64,
-    /// Bytes of values, as far as the store knows.
+    /// Bytes of values, as far as the checkpointer knows.
     pub bytes: u64,
 }
 
-/// A place where checkpoints are kept. Write it with `async fn`; the engine boxes it once.
+/// Persistence of threads. Implement it with `async fn`; the engine boxes each call once.
 ///
-/// The promises every implementation keeps are the tests of `testing::checkpointer`, behind the feature `testing`.
-/// A store around another one writes what it does differently and leaves the rest to
-/// [`forward_checkpointer!`](crate::forward_checkpointer).
+/// The contract of every implementation is the test suite `testing::checkpointer`, behind the feature `testing`. A
+/// checkpointer that wraps another one implements the methods it changes and delegates the others with
+/// [`forward_checkpointer!`](crate::delegate_checkpointer).
 pub trait Checkpointer: Send + Sync + 'static {
-    /// Takes the right to move a thread, unless another run has it.
+    /// Acquires the lease on a thread, unless another run has it.
     fn acquire(&self, thread: &ThreadId, run: RunId) -> impl Future<Output = Result<Lease>> + Send;
 
-    /// Gives the right back. Called from `drop`, so it does not wait; a lost one lapses by itself.
+    /// Releases the lease. Called from `drop`, so it does not wait; a lost release is repaired by the lease
+    /// timeout.
     fn release(&self, lease: &Lease);
 
-    /// Makes one transaction durable, whole or not at all.
+    /// Makes one transaction durable, completely or not at all.
     fn commit(&self, commit: &Commit) -> impl Future<Output = Result<()>> + Send;
 
-    /// A checkpoint of a thread, or `None`.
+    /// Returns a checkpoint of a thread, or `None`.
     fn load(
         &self,
         thread: &ThreadId,
-        namespace: &Namespace,
-        at: At,
-    ) -> impl Future<Output = Result<Option<Loaded>>> + Send;
+        namespace: &CheckpointNamespace,
+        at: CheckpointSelector,
+    ) -> impl Future<Output = Result<Option<CheckpointTuple>>> + Send;
 
-    /// Checkpoints of a thread, newest first.
+    /// Returns checkpoints of a thread, newest first.
     fn history(
         &self,
         thread: &ThreadId,
-        namespace: &Namespace,
+        namespace: &CheckpointNamespace,
         query: &HistoryQuery,
-    ) -> impl Future<Output = Result<Vec<Loaded>>> + Send;
+    ) -> impl Future<Output = Result<Vec<CheckpointTuple>>> + Send;
 
-    /// The ids of the threads that exist, which is those something was saved on; ascending, byte by byte.
+    /// Returns the ids of the threads that exist, which are those with at least one commit; ascending, byte by
+    /// byte.
     fn threads(&self, query: &ThreadsQuery) -> impl Future<Output = Result<Vec<ThreadId>>> + Send;
 
-    /// How a thread stands, or `None` when there is no such thread.
+    /// Returns the status of a thread, or `None` if there is no such thread.
     fn status(&self, thread: &ThreadId) -> impl Future<Output = Result<Option<ThreadStatus>>> + Send;
 
-    /// The paths of all graphs that have checkpoints on a thread.
-    fn namespaces(&self, thread: &ThreadId) -> impl Future<Output = Result<Vec<Namespace>>> + Send;
+    /// Returns the namespaces of all graphs that have checkpoints on a thread.
+    fn namespaces(&self, thread: &ThreadId) -> impl Future<Output = Result<Vec<CheckpointNamespace>>> + Send;
 
-    /// Removes everything of a thread. Refused while a run moves it.
+    /// Deletes everything of a thread. Rejected while a run holds the lease.
     fn delete_thread(&self, thread: &ThreadId) -> impl Future<Output = Result<()>> + Send;
 
     /// Copies everything of a thread to one that does not exist yet.
     fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> impl Future<Output = Result<()>> + Send;
 
-    /// Removes old checkpoints; those that stay remain whole.
+    /// Removes old checkpoints; the others stay complete.
     fn prune(&self, thread: &ThreadId, retention: &Retention) -> impl Future<Output = Result<PruneReport>> + Send;
 
-    /// What the store holds.
-    fn stats(&self) -> impl Future<Output = Result<Stats>> + Send;
+    /// Returns the size of the stored data.
+    fn stats(&self) -> impl Future<Output = Result<CheckpointerStats>> + Send;
 
-    /// Events of a thread that were kept, in the order of their numbers.
+    /// Returns journaled events of a thread, in the order of their numbers.
     fn events(&self, thread: &ThreadId, query: &EventsQuery) -> impl Future<Output = Result<Vec<StoredEvent>>> + Send;
 
-    /// The number of the last event that was ever kept on a thread, also when it is forgotten since; 0 when there was
-    /// none.
-    fn last_event(&self, thread: &ThreadId) -> impl Future<Output = Result<u64>> + Send;
+    /// Returns the number of the last event ever journaled on a thread, even if it was deleted since; 0 if there
+    /// was none.
+    fn last_event_number(&self, thread: &ThreadId) -> impl Future<Output = Result<u64>> + Send;
 
-    /// Removes events up to and including a number. Nothing else does, short of deleting the thread.
-    fn forget_events(&self, thread: &ThreadId, up_to: u64) -> impl Future<Output = Result<()>> + Send;
+    /// Deletes events up to and including a number. No other method deletes events, except the deletion of the
+    /// thread.
+    fn delete_events(&self, thread: &ThreadId, up_to: u64) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// A checkpointer behind one pointer: what the engine holds.
+/// A shared, type-erased checkpointer, as used by the engine.
 #[derive(Clone)]
-pub struct SharedCheckpointer(Arc<dyn Erased>);
+pub struct SharedCheckpointer(Arc<dyn DynCheckpointer>);
 
 impl SharedCheckpointer {
-    /// Puts a checkpointer behind a pointer.
+    /// Wraps a checkpointer.
     pub fn new(checkpointer: impl Checkpointer) -> Self {
         Self(Arc::new(checkpointer))
     }
 }
 
-/// A checkpointer that is known and not kept: whoever has this does not keep it open.
+/// A weak reference to a checkpointer, which does not keep it open.
 #[derive(Clone)]
-pub struct KnownCheckpointer(Weak<dyn Erased>);
+pub struct WeakCheckpointer(Weak<dyn DynCheckpointer>);
 
-impl KnownCheckpointer {
-    /// True when it is that one.
+impl WeakCheckpointer {
+    /// Returns true if it refers to that checkpointer.
     #[must_use]
-    pub fn is(&self, checkpointer: &SharedCheckpointer) -> bool {
+    pub fn is_same(&self, checkpointer: &SharedCheckpointer) -> bool {
         std::ptr::addr_eq(self.0.as_ptr(), Arc::as_ptr(&checkpointer.0))
     }
 
-    /// True when nobody has it any more.
+    /// Returns true if the checkpointer was dropped.
     #[must_use]
-    pub fn is_gone(&self) -> bool {
+    pub fn is_dropped(&self) -> bool {
         self.0.strong_count() == 0
     }
 }
 
-impl From<&SharedCheckpointer> for KnownCheckpointer {
+impl From<&SharedCheckpointer> for WeakCheckpointer {
     fn from(checkpointer: &SharedCheckpointer) -> Self {
         Self(Arc::downgrade(&checkpointer.0))
     }
@@ -334,14 +359,14 @@ impl<C: Checkpointer> From<C> for SharedCheckpointer {
     }
 }
 
-macro_rules! boxed {
+macro_rules! erased_checkpointer {
     ($($(#[$doc:meta])* fn $name:ident(&self $(, $argument:ident: $kind:ty)*) -> $output:ty;)*) => {
-        trait Erased: Send + Sync {
+        trait DynCheckpointer: Send + Sync {
             fn release(&self, lease: &Lease);
             $(fn $name<'a>(&'a self $(, $argument: $kind)*) -> BoxFuture<'a, Result<$output>>;)*
         }
 
-        impl<C: Checkpointer> Erased for C {
+        impl<C: Checkpointer> DynCheckpointer for C {
             fn release(&self, lease: &Lease) { Checkpointer::release(self, lease) }
             $(fn $name<'a>(&'a self $(, $argument: $kind)*) -> BoxFuture<'a, Result<$output>> {
                 Box::pin(Checkpointer::$name(self $(, $argument)*))
@@ -349,7 +374,7 @@ macro_rules! boxed {
         }
 
         impl SharedCheckpointer {
-            /// Gives the right to move a thread back.
+            /// Releases the lease on a thread.
             pub fn release(&self, lease: &Lease) { self.0.release(lease) }
             $($(#[$doc])* pub fn $name<'a>(&'a self $(, $argument: $kind)*) -> BoxFuture<'a, Result<$output>> {
                 self.0.$name($($argument),*)
@@ -358,33 +383,33 @@ macro_rules! boxed {
     };
 }
 
-boxed! {
-    /// See [`Checkpointer::acquire`].
+erased_checkpointer! {
+    /// Calls [`Checkpointer::acquire`].
     fn acquire(&self, thread: &'a ThreadId, run: RunId) -> Lease;
-    /// See [`Checkpointer::commit`].
+    /// Calls [`Checkpointer::commit`].
     fn commit(&self, commit: &'a Commit) -> ();
-    /// See [`Checkpointer::load`].
-    fn load(&self, thread: &'a ThreadId, namespace: &'a Namespace, at: At) -> Option<Loaded>;
-    /// See [`Checkpointer::history`].
-    fn history(&self, thread: &'a ThreadId, namespace: &'a Namespace, query: &'a HistoryQuery) -> Vec<Loaded>;
-    /// See [`Checkpointer::threads`].
+    /// Calls [`Checkpointer::load`].
+    fn load(&self, thread: &'a ThreadId, namespace: &'a CheckpointNamespace, at: CheckpointSelector) -> Option<CheckpointTuple>;
+    /// Calls [`Checkpointer::history`].
+    fn history(&self, thread: &'a ThreadId, namespace: &'a CheckpointNamespace, query: &'a HistoryQuery) -> Vec<CheckpointTuple>;
+    /// Calls [`Checkpointer::threads`].
     fn threads(&self, query: &'a ThreadsQuery) -> Vec<ThreadId>;
-    /// See [`Checkpointer::status`].
+    /// Calls [`Checkpointer::status`].
     fn status(&self, thread: &'a ThreadId) -> Option<ThreadStatus>;
-    /// See [`Checkpointer::namespaces`].
-    fn namespaces(&self, thread: &'a ThreadId) -> Vec<Namespace>;
-    /// See [`Checkpointer::delete_thread`].
+    /// Calls [`Checkpointer::namespaces`].
+    fn namespaces(&self, thread: &'a ThreadId) -> Vec<CheckpointNamespace>;
+    /// Calls [`Checkpointer::delete_thread`].
     fn delete_thread(&self, thread: &'a ThreadId) -> ();
-    /// See [`Checkpointer::copy_thread`].
+    /// Calls [`Checkpointer::copy_thread`].
     fn copy_thread(&self, from: &'a ThreadId, to: &'a ThreadId) -> ();
-    /// See [`Checkpointer::prune`].
+    /// Calls [`Checkpointer::prune`].
     fn prune(&self, thread: &'a ThreadId, retention: &'a Retention) -> PruneReport;
-    /// See [`Checkpointer::stats`].
-    fn stats(&self) -> Stats;
-    /// See [`Checkpointer::events`].
+    /// Calls [`Checkpointer::stats`].
+    fn stats(&self) -> CheckpointerStats;
+    /// Calls [`Checkpointer::events`].
     fn events(&self, thread: &'a ThreadId, query: &'a EventsQuery) -> Vec<StoredEvent>;
-    /// See [`Checkpointer::last_event`].
-    fn last_event(&self, thread: &'a ThreadId) -> u64;
-    /// See [`Checkpointer::forget_events`].
-    fn forget_events(&self, thread: &'a ThreadId, up_to: u64) -> ();
+    /// Calls [`Checkpointer::last_event_number`].
+    fn last_event_number(&self, thread: &'a ThreadId) -> u64;
+    /// Calls [`Checkpointer::delete_events`].
+    fn delete_events(&self, thread: &'a ThreadId, up_to: u64) -> ();
 }

@@ -1,14 +1,14 @@
-//! Time, from outside.
+//! The port for time.
 
 use std::time::Duration;
 
 use super::BoxFuture;
 
-/// Where time comes from: the real one in production, one that tests move in tests.
+/// The source of time: the system clock in production, a manual clock in tests.
 pub trait Clock: Send + Sync + 'static {
-    /// Now, in microseconds since 1970.
+    /// Returns the current time, in microseconds since 1970.
     fn now(&self) -> i64;
 
-    /// Ends after a time.
+    /// Returns a future that completes after this duration.
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
 }

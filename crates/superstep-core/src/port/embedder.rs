@@ -1,43 +1,43 @@
-//! What makes vectors of texts, and the one place where it is asked.
+//! The port for text embeddings, and the only function that calls it.
 
 use std::sync::Arc;
 
 use super::BoxFuture;
-use crate::error::{Code, Error, Result};
-use crate::store::{By, Operation, Options, Query, Search};
+use crate::error::{Error, ErrorCode, Result};
+use crate::store::{SearchMode, SearchOp, SearchQuery, StoreOp, StoreOptions};
 
-/// Makes vectors of texts. Write it with `async fn`; a store boxes it once.
+/// Converts texts to vectors. Implement it with `async fn`; a store boxes each call once.
 ///
-/// Vectors are kept beside the name of who made them and are only compared with vectors of the same: an embedder that makes
-/// others needs another name, and items are found by it once they were put again.
+/// Vectors are stored with the name of their embedder and are compared only with vectors of the same name: an
+/// embedder that produces other vectors needs another name, and finds an item only after the item is put again.
 pub trait Embedder: Send + Sync + 'static {
-    /// What makes the vectors, with its version: such as the name of a model.
+    /// Returns the name of the embedder with its version, such as the name of a model.
     fn name(&self) -> &str;
 
-    /// How many numbers a vector has.
+    /// Returns the number of elements of a vector.
     fn dimension(&self) -> usize;
 
-    /// True when vectors are near because texts share words, and not because they mean the same.
+    /// Returns true if vectors are near because texts share words, and not because of their meaning.
     fn is_lexical(&self) -> bool {
         false
     }
 
-    /// The vectors of texts, in their order.
+    /// Returns the vectors of texts, in their order.
     fn embed(&self, texts: Vec<String>) -> impl Future<Output = Result<Vec<Vec<f32>>>> + Send;
 }
 
-/// An embedder behind one pointer: what a store holds.
+/// A shared, type-erased embedder, as used by a store.
 #[derive(Clone)]
-pub struct SharedEmbedder(Arc<dyn Erased>);
+pub struct SharedEmbedder(Arc<dyn DynEmbedder>);
 
-trait Erased: Send + Sync {
+trait DynEmbedder: Send + Sync {
     fn name(&self) -> &str;
     fn dimension(&self) -> usize;
     fn is_lexical(&self) -> bool;
     fn embed(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<Vec<f32>>>>;
 }
 
-impl<E: Embedder> Erased for E {
+impl<E: Embedder> DynEmbedder for E {
     fn name(&self) -> &str {
         Embedder::name(self)
     }
@@ -68,28 +68,28 @@ impl std::fmt::Debug for SharedEmbedder {
 }
 
 impl SharedEmbedder {
-    /// See [`Embedder::name`].
+    /// Calls [`Embedder::name`].
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// See [`Embedder::dimension`].
+    /// Calls [`Embedder::dimension`].
     #[must_use]
     pub fn dimension(&self) -> usize {
         self.0.dimension()
     }
 
-    /// See [`Embedder::is_lexical`].
+    /// Calls [`Embedder::is_lexical`].
     #[must_use]
     pub fn is_lexical(&self) -> bool {
         self.0.is_lexical()
     }
 
-    /// The vectors of texts, each of the right dimension and of numbers only.
+    /// Returns the vectors of texts, checked for dimension and finite numbers.
     ///
     /// # Errors
-    /// When the embedder fails, or gives what are no vectors of these texts.
+    /// Returns an error if the embedder fails, or if its vectors are invalid for these texts.
     pub async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>> {
         if texts.is_empty() {
             return Ok(Vec::new());
@@ -97,8 +97,8 @@ impl SharedEmbedder {
         let count = texts.len();
         let vectors = self.0.embed(texts).await?;
         let wrong = |what: String| {
-            Error::new(Code::ModelBadAnswer, format!("embedder `{}` gave {what}", self.name()))
-                .help("nothing was stored; see what the embedder does with these texts")
+            Error::new(ErrorCode::ModelBadAnswer, format!("embedder `{}` gave {what}", self.name()))
+                .with_help("nothing was stored; see what the embedder does with these texts")
         };
         if vectors.len() != count {
             return Err(wrong(format!("{} vectors for {count} texts", vectors.len())));
@@ -113,29 +113,29 @@ impl SharedEmbedder {
     }
 }
 
-/// An operation that a store can do without waiting for anybody.
+/// An operation that a store can execute without calling an embedder.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prepared {
+pub struct PreparedOperation {
     /// The operation.
-    pub operation: Operation,
-    /// Of a put, the vectors of its texts; none without an embedder.
+    pub operation: StoreOp,
+    /// Vectors of the texts of a put; empty without an embedder.
     pub vectors: Vec<Vec<f32>>,
-    /// Of a search, what it compares items by.
-    pub query: Query,
+    /// Query that a search compares items with.
+    pub query: SearchQuery,
 }
 
-/// Checks operations and asks the embedder once for all of them; what a store begins every batch with.
+/// Checks operations and calls the embedder once for all of them; the first step of every batch of a store.
 ///
 /// # Errors
-/// When an operation is one that no store does, or the embedder fails. Nothing was done then.
-pub async fn prepare(options: &Options, operations: Vec<Operation>) -> Result<Vec<Prepared>> {
+/// Returns an error if an operation is invalid, or if the embedder fails. Nothing was executed then.
+pub async fn prepare(options: &StoreOptions, operations: Vec<StoreOp>) -> Result<Vec<PreparedOperation>> {
     let mut texts = Vec::new();
     let mut counts = Vec::with_capacity(operations.len());
     for operation in &operations {
         operation.check()?;
         let wanted = match operation {
-            Operation::Put(put) if options.embedder.is_some() => put.index.texts(&put.value),
-            Operation::Search(search) if is_by_vector(search, options)? => search.query.iter().cloned().collect(),
+            StoreOp::Put(put) if options.embedder.is_some() => put.index.texts(&put.value),
+            StoreOp::Search(search) if is_by_vector(search, options)? => search.query.iter().cloned().collect(),
             _ => Vec::new(),
         };
         counts.push(wanted.len());
@@ -148,24 +148,24 @@ pub async fn prepare(options: &Options, operations: Vec<Operation>) -> Result<Ve
     let prepared = operations.into_iter().zip(counts).map(|(operation, count)| {
         let mut vectors: Vec<Vec<f32>> = vectors.by_ref().take(count).collect();
         let query = match &operation {
-            Operation::Search(Search { query: Some(text), .. }) => match vectors.pop() {
-                Some(vector) => Query::Vector(vector),
-                None => Query::text(text),
+            StoreOp::Search(SearchOp { query: Some(text), .. }) => match vectors.pop() {
+                Some(vector) => SearchQuery::Vector(vector),
+                None => SearchQuery::text(text),
             },
-            _ => Query::Nothing,
+            _ => SearchQuery::Nothing,
         };
-        Prepared { operation, vectors, query }
+        PreparedOperation { operation, vectors, query }
     });
     Ok(prepared.collect())
 }
 
-fn is_by_vector(search: &Search, options: &Options) -> Result<bool> {
-    match (search.by, &options.embedder) {
-        (By::Text, _) | (By::Best, None) => Ok(false),
-        (By::Vector | By::Best, Some(_)) => Ok(search.query.is_some()),
-        (By::Vector, None) => {
-            Err(Error::new(Code::ConfigInvalid, "a search by vector needs an embedder, and there is none")
-                .help("give the store one, such as `LexicalEmbedder::default()`, or search by text"))
+fn is_by_vector(search: &SearchOp, options: &StoreOptions) -> Result<bool> {
+    match (search.mode, &options.embedder) {
+        (SearchMode::Text, _) | (SearchMode::Auto, None) => Ok(false),
+        (SearchMode::Vector | SearchMode::Auto, Some(_)) => Ok(search.query.is_some()),
+        (SearchMode::Vector, None) => {
+            Err(Error::new(ErrorCode::ConfigInvalid, "a search by vector needs an embedder, and there is none")
+                .with_help("give the store one, such as `LexicalEmbedder::default()`, or search by text"))
         }
     }
 }

@@ -1,48 +1,48 @@
-//! What runs said and a store keeps: numbered within a thread, so that a reader that comes back misses nothing.
+//! Journaled events of runs: numbered within a thread, so that a client that reconnects misses nothing.
 //!
-//! Says what such an event is, which of them are asked for and which commits bring them in order. Who makes events and
-//! numbers them is the engine's business; where they are kept, a store's.
+//! Defines such an event, the filter for events, and the order of the events of a commit. The engine creates and
+//! numbers events; a checkpointer stores them.
 
-use super::{Commit, refusal};
-use crate::datum::Datum;
+use super::{Commit, errors};
 use crate::error::{Error, Result};
 use crate::id::RunId;
+use crate::value::AnyValue;
 
-/// One thing a run said that is kept.
+/// One journaled event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredEvent {
-    /// Its place among the events of the thread: given by whoever has the lease, from 1, rising, perhaps with gaps.
+    /// Number of the event within the thread: assigned by the lease holder, from 1, increasing, possibly with gaps.
     pub number: u64,
-    /// The run that said it.
+    /// The run that published the event.
     pub run: RunId,
-    /// What it said.
-    pub body: Datum,
+    /// Content of the event.
+    pub payload: AnyValue,
 }
 
-/// Which events of a thread; ascending by number.
+/// A filter for the events of a thread; ascending by number.
 #[derive(Debug, Clone, Default)]
 pub struct EventsQuery {
     /// Only events with a higher number than this.
     pub after: Option<u64>,
     /// Only events of this run.
     pub run: Option<RunId>,
-    /// At most this many.
+    /// Maximum number of events.
     pub limit: Option<usize>,
 }
 
 impl EventsQuery {
-    /// Whether an event is one that is asked for, the limit aside.
+    /// Returns true if an event matches, without regard to the limit.
     #[must_use]
     pub fn matches(&self, number: u64, run: RunId) -> bool {
         self.after.is_none_or(|after| number > after) && self.run.is_none_or(|wanted| wanted == run)
     }
 }
 
-/// The events of parts of a commit, in the order of their numbers; each part may have numbers between those of another.
+/// Returns the events of nested commits, in the order of their numbers; the numbers of the commits may interleave.
 ///
 /// # Errors
-/// When a number is 0 or comes twice.
-pub fn events_in_order<'a>(parts: impl IntoIterator<Item = &'a Commit>) -> Result<Vec<&'a StoredEvent>> {
+/// Returns an error if a number is 0 or occurs twice.
+pub fn sort_events<'a>(parts: impl IntoIterator<Item = &'a Commit>) -> Result<Vec<&'a StoredEvent>> {
     let mut events: Vec<&StoredEvent> = parts.into_iter().flat_map(|part| &part.events).collect();
     events.sort_by_key(|event| event.number);
     if events.first().is_some_and(|first| first.number == 0) {
@@ -54,15 +54,17 @@ pub fn events_in_order<'a>(parts: impl IntoIterator<Item = &'a Commit>) -> Resul
     }
 }
 
-/// How many events of a commit, by their rising `numbers`, a store leaves out because it has them already.
+/// Returns the number of events of a commit, by their increasing `numbers`, that a checkpointer skips because it
+/// has them already.
 ///
-/// `last` is the last number that was ever kept. In a commit that is sent again, which a store knows by one of its
-/// checkpoints (`is_repeat`), they are those up to it; in one without a checkpoint it is all or none of them, and all only
-/// when `is_kept` says of each that it is there as it is.
+/// `last` is the last number ever stored. In a repeated commit, which a checkpointer recognises by one of its
+/// checkpoints (`is_repeat`), the events up to `last` are skipped. In a commit without a checkpoint, all or none
+/// are skipped: all only if `is_kept` returns true for each.
 ///
 /// # Errors
-/// When the first of them is not above the last and the commit is not one that is sent again, or `is_kept` fails.
-pub fn events_known<E: From<Error>>(
+/// Returns an error if the first number is not above `last` and the commit is not a repeated one, or if `is_kept`
+/// fails.
+pub fn count_duplicates<E: From<Error>>(
     numbers: impl ExactSizeIterator<Item = u64>,
     last: u64,
     is_repeat: bool,
@@ -80,7 +82,7 @@ pub fn events_known<E: From<Error>>(
     for place in 0..known {
         is_all = is_all && is_kept(place)?;
     }
-    if is_all { Ok(known) } else { Err(refusal::late_event(first, last).into()) }
+    if is_all { Ok(known) } else { Err(errors::event_out_of_order(first, last).into()) }
 }
 
 #[cfg(test)]
@@ -88,17 +90,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::error::Code;
+    use crate::error::ErrorCode;
 
     fn known(numbers: &[u64], last: u64, is_repeat: bool, kept: &[u64]) -> Option<usize> {
-        let known = events_known(numbers.iter().copied(), last, is_repeat, |place| Ok(kept.contains(&numbers[place])));
-        known.map_err(|error: Error| assert_eq!(error.code(), Code::Internal)).ok()
+        let known =
+            count_duplicates(numbers.iter().copied(), last, is_repeat, |place| Ok(kept.contains(&numbers[place])));
+        known.map_err(|error: Error| assert_eq!(error.code(), ErrorCode::Internal)).ok()
     }
 
-    /// Numbers, the last that was kept, whether it is a repeat, which are kept, and how many are left out.
+    /// Numbers, the last stored number, true for a repeated commit, the stored numbers, and the expected count of
+    /// skipped events.
     type Row<'a> = (&'a [u64], u64, bool, &'a [u64], Option<usize>);
 
-    /// R-FWK-33: new events are taken, known ones left out, and others that are late refused.
+    /// R-FWK-33: new events are stored, existing ones skipped, and other late ones rejected.
     #[test]
     fn events_are_new_or_known_or_late() {
         let rows: [Row<'_>; 9] = [
@@ -118,8 +122,8 @@ mod tests {
     }
 
     proptest! {
-        /// R-FWK-33: a reader that asks with its last number, page by page, misses nothing and gets nothing twice, however
-        /// events were spread over commits that may have been sent again.
+        /// R-FWK-33: a reader that requests pages after its last number misses no event and gets none twice,
+        /// however the events were distributed over commits that may have been repeated.
         #[test]
         fn nothing_is_missed_or_doubled(sizes in proptest::collection::vec((1_u64..4, any::<bool>()), 1..20)) {
             let (mut kept, mut last) = (Vec::new(), 0);

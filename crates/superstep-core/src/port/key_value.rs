@@ -1,24 +1,25 @@
-//! The smallest store: values under keys.
+//! The key-value port: the smallest backend.
 //!
-//! What is built on it needs one thing of it beyond reading and writing: that of many who put a new key at once, one
-//! wins. So a store of this kind can be as simple as a folder of files.
+//! Besides reads and writes, callers need one guarantee: if several writers put a new key at once, one of them
+//! succeeds. So an implementation can be as simple as a folder of files.
 
 use std::time::Duration;
 
 use crate::error::Result;
 
-/// A place that keeps values under keys. Write it with `async fn`.
+/// A store of values under keys. Implement it with `async fn`.
 ///
-/// A key has 1 to [`LONGEST_KEY`] bytes of `A-Z a-z 0-9 _ . : / -`; it is never a pattern. What is put is durable when
-/// the answer comes, and whole: nobody ever reads half of a value. An error that is retryable leaves open whether
-/// something was put or deleted, and may still become so; any other says that it was not. Another text than a key is
-/// refused ([`is_key`]). Whoever implements it runs the tests of `testing::key_value`, behind the feature `testing`.
+/// A key has 1 to [`MAX_KEY_BYTES`] bytes of `A-Z a-z 0-9 _ . : / -`; it is never a pattern. A put is durable when
+/// the call returns, and complete: no reader ever sees part of a value. After a retryable error the result of a put
+/// or delete is unknown, and the operation may still take effect; after any other error it did not happen. A text
+/// that is not a key is rejected ([`is_valid_key`]). Every implementation runs the tests of `testing::key_value`, behind
+/// the feature `testing`.
 pub trait KeyValue: Send + Sync + 'static {
-    /// The value under a key.
+    /// Returns the value under a key.
     fn get(&self, key: &str) -> impl Future<Output = Result<Option<Vec<u8>>>> + Send;
 
-    /// The values under several keys, in their order. Better in one go where the store can: read at one moment, or one
-    /// after the other in this order.
+    /// Returns the values under several keys, in their order. Implementations that can should read all of them at
+    /// once; otherwise they are read one after the other in this order.
     fn get_many(&self, keys: &[String]) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>>> + Send {
         async move {
             let mut values = Vec::with_capacity(keys.len());
@@ -29,34 +30,33 @@ pub trait KeyValue: Send + Sync + 'static {
         }
     }
 
-    /// Puts a value under a key; false when `put` asked for a new key and there is one already.
-    fn put(&self, key: &str, value: &[u8], put: Put) -> impl Future<Output = Result<bool>> + Send;
+    /// Puts a value under a key; returns false if `put` requires a new key and the key exists.
+    fn put(&self, key: &str, value: &[u8], put: PutOptions) -> impl Future<Output = Result<bool>> + Send;
 
-    /// Removes keys; those that are not there are no error. Not one transaction: a part of them may be gone after an
-    /// error.
+    /// Removes keys; missing keys are no error. Not one transaction: after an error, some of them may be removed.
     fn delete(&self, keys: &[String]) -> impl Future<Output = Result<()>> + Send;
 
-    /// At most `limit` keys that begin with `prefix`, ascending byte by byte, of those after `after`, which need not be
-    /// there. The prefix may be empty, and may end anywhere in a key.
+    /// Returns at most `limit` keys that begin with `prefix`, ascending byte by byte, after the key `after`, which
+    /// need not exist. The prefix may be empty, and may end anywhere in a key.
     fn list(&self, prefix: &str, after: Option<&str>, limit: usize)
     -> impl Future<Output = Result<Vec<String>>> + Send;
 }
 
-/// The longest key, in bytes.
-pub const LONGEST_KEY: usize = 512;
+/// Maximum length of a key in bytes.
+pub const MAX_KEY_BYTES: usize = 512;
 
-/// Whether a text is a key that every store takes.
+/// Returns true if a text is a valid key for every implementation.
 #[must_use]
-pub fn is_key(text: &str) -> bool {
-    (1..=LONGEST_KEY).contains(&text.len())
+pub fn is_valid_key(text: &str) -> bool {
+    (1..=MAX_KEY_BYTES).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte))
 }
 
-/// How a value is put. The default replaces what is there, and lasts.
+/// Options of a put. The default replaces the value, without a TTL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Put {
-    /// Only when there is no such key. Of many who try at once one succeeds.
-    pub only_new: bool,
-    /// How long it is there; after that the key is as good as deleted, for every method. `None` for ever.
-    pub lasts: Option<Duration>,
+pub struct PutOptions {
+    /// True if the key must not exist yet. Of several concurrent puts one succeeds.
+    pub if_absent: bool,
+    /// Time to live; after that the key counts as deleted, for every method. `None`: no expiry.
+    pub ttl: Option<Duration>,
 }

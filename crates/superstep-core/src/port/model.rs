@@ -1,18 +1,18 @@
-//! Who answers: the door to language models, and to rules that stand in for them.
+//! The port for language models, and for rules that replace them.
 
 use std::sync::Arc;
 
 use super::BoxFuture;
 use crate::error::Result;
-use crate::model::{Answer, ModelInfo, Piece, Request, ToolCallPiece};
+use crate::model::{ChatRequest, ChatResponse, MessageChunk, ModelInfo, ToolCallChunk};
 
-/// Answers requests. Write it with `async fn`; whoever holds it boxes it once.
+/// A language model. Implement it with `async fn`; `SharedModel` boxes each call once.
 ///
 /// ```
 /// use superstep_core::error::Result;
 /// use superstep_core::message::Message;
-/// use superstep_core::model::{Answer, ModelInfo, ModelKind, Request};
-/// use superstep_core::port::{Model, Pieces};
+/// use superstep_core::model::{ChatResponse, ModelInfo, ModelKind, ChatRequest};
+/// use superstep_core::port::{Model, ChunkSender};
 ///
 /// struct Echo;
 ///
@@ -21,105 +21,117 @@ use crate::model::{Answer, ModelInfo, Piece, Request, ToolCallPiece};
 ///         ModelInfo::new("local", "echo", ModelKind::Rules)
 ///     }
 ///
-///     async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+///     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
 ///         let said = request.messages.last().map(|message| message.text().into_owned()).unwrap_or_default();
 ///         out.text(&said).await;
-///         Ok(Answer::new(Message::assistant(said), self.info()))
+///         Ok(ChatResponse::new(Message::assistant(said), self.info()))
 ///     }
 /// }
 /// ```
 pub trait Model: Send + Sync + 'static {
-    /// Who answers.
+    /// Returns the provider and the name of the model.
     fn info(&self) -> ModelInfo;
 
-    /// Answers. What is told to `out` on the way, joined, is the message of the answer; a model that nobody listens to
-    /// ([`Pieces::wants`]) need not tell anything on the way.
-    fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> impl Future<Output = Result<Answer>> + Send;
+    /// Generates a response. The chunks sent to `out`, joined, are the message of the response; a model without a
+    /// listener ([`ChunkSender::has_listener`]) need not send chunks.
+    fn generate(
+        &self,
+        request: &ChatRequest,
+        out: &mut ChunkSender<'_>,
+    ) -> impl Future<Output = Result<ChatResponse>> + Send;
 }
 
-/// Where a model tells what it says while it says it.
-pub struct Pieces<'a> {
-    listener: Option<&'a mut dyn Listener>,
-    told: bool,
+/// The channel for the chunks of a response while it streams.
+pub struct ChunkSender<'a> {
+    listener: Option<&'a mut dyn ChunkListener>,
+    sent: bool,
 }
 
-/// Somebody who listens to a model.
-pub trait Listener: Send {
-    /// Takes a piece; gives something to wait for when it is behind.
-    fn hear(&mut self, piece: Piece) -> Option<BoxFuture<'_, ()>>;
+/// A receiver of chunks.
+pub trait ChunkListener: Send {
+    /// Receives a chunk; returns a future to await if the listener is behind.
+    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>>;
 }
 
-impl<'a> Pieces<'a> {
-    /// Nobody listens.
+impl<'a> ChunkSender<'a> {
+    /// Creates a sender without a listener.
     #[must_use]
-    pub fn unheard() -> Self {
-        Self { listener: None, told: false }
+    pub fn discard() -> Self {
+        Self { listener: None, sent: false }
     }
 
-    /// This one listens.
-    pub fn to(listener: &'a mut dyn Listener) -> Self {
-        Self { listener: Some(listener), told: false }
+    /// Creates a sender for this listener.
+    pub fn new(listener: &'a mut dyn ChunkListener) -> Self {
+        Self { listener: Some(listener), sent: false }
     }
 
-    /// Whether anybody listens.
+    /// Returns true if a listener is attached.
     #[must_use]
-    pub fn wants(&self) -> bool {
+    pub fn has_listener(&self) -> bool {
         self.listener.is_some()
     }
 
-    /// Whether something was told already: then the same request cannot be given to another model without it being seen.
+    /// Returns true if a chunk was sent already: a retry with another model would then be visible to the listener.
     #[must_use]
-    pub fn has_told(&self) -> bool {
-        self.told
+    pub fn has_sent(&self) -> bool {
+        self.sent
     }
 
-    /// Tells a piece; waits while the listener is behind.
-    pub async fn tell(&mut self, piece: Piece) {
+    /// Sends a chunk; waits while the listener is behind.
+    pub async fn send(&mut self, piece: MessageChunk) {
         let Some(listener) = &mut self.listener else { return };
-        self.told = true;
-        if let Some(wait) = listener.hear(piece) {
+        self.sent = true;
+        if let Some(wait) = listener.on_chunk(piece) {
             wait.await;
         }
     }
 
-    /// Tells more of the text.
+    /// Sends more of the text.
     pub async fn text(&mut self, text: &str) {
-        if self.wants() && !text.is_empty() {
-            self.tell(Piece::Text(text.to_owned())).await;
+        if self.has_listener() && !text.is_empty() {
+            self.send(MessageChunk::Text(text.to_owned())).await;
         }
     }
 
-    /// Tells more of what the model thinks before it answers.
+    /// Sends more of the model's reasoning.
     pub async fn reasoning(&mut self, text: &str) {
-        if self.wants() && !text.is_empty() {
-            self.tell(Piece::Reasoning(text.to_owned())).await;
+        if self.has_listener() && !text.is_empty() {
+            self.send(MessageChunk::Reasoning(text.to_owned())).await;
         }
     }
 
-    /// Tells more of a call of a tool.
-    pub async fn tool_call(&mut self, piece: ToolCallPiece) {
-        if self.wants() {
-            self.tell(Piece::ToolCall(piece)).await;
+    /// Sends more of a tool call.
+    pub async fn tool_call(&mut self, piece: ToolCallChunk) {
+        if self.has_listener() {
+            self.send(MessageChunk::ToolCall(piece)).await;
         }
     }
 }
 
-/// A model behind one pointer: what programs hold and hand on.
+/// A shared, type-erased model, as used by programs.
 #[derive(Clone)]
-pub struct SharedModel(Arc<dyn Erased>);
+pub struct SharedModel(Arc<dyn DynModel>);
 
-trait Erased: Send + Sync {
+trait DynModel: Send + Sync {
     fn info(&self) -> ModelInfo;
-    fn answer<'a>(&'a self, request: &'a Request, out: &'a mut Pieces<'_>) -> BoxFuture<'a, Result<Answer>>;
+    fn answer<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        out: &'a mut ChunkSender<'_>,
+    ) -> BoxFuture<'a, Result<ChatResponse>>;
 }
 
-impl<M: Model> Erased for M {
+impl<M: Model> DynModel for M {
     fn info(&self) -> ModelInfo {
         Model::info(self)
     }
 
-    fn answer<'a>(&'a self, request: &'a Request, out: &'a mut Pieces<'_>) -> BoxFuture<'a, Result<Answer>> {
-        Box::pin(Model::answer(self, request, out))
+    fn answer<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        out: &'a mut ChunkSender<'_>,
+    ) -> BoxFuture<'a, Result<ChatResponse>> {
+        Box::pin(Model::generate(self, request, out))
     }
 }
 
@@ -136,25 +148,25 @@ impl std::fmt::Debug for SharedModel {
 }
 
 impl SharedModel {
-    /// See [`Model::info`].
+    /// Calls [`Model::info`].
     #[must_use]
     pub fn info(&self) -> ModelInfo {
         self.0.info()
     }
 
-    /// See [`Model::answer`].
+    /// Calls [`Model::generate`].
     ///
     /// # Errors
-    /// When the model fails; see [`crate::model::Trouble`].
-    pub async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+    /// Returns an error if the model fails; see [`crate::model::ModelErrorKind`].
+    pub async fn answer(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         self.0.answer(request, out).await
     }
 
-    /// The whole answer, with nobody listening on the way.
+    /// Returns the complete response, without a listener.
     ///
     /// # Errors
-    /// When the model fails; see [`crate::model::Trouble`].
-    pub async fn complete(&self, request: impl Into<Request>) -> Result<Answer> {
-        self.answer(&request.into(), &mut Pieces::unheard()).await
+    /// Returns an error if the model fails; see [`crate::model::ModelErrorKind`].
+    pub async fn complete(&self, request: impl Into<ChatRequest>) -> Result<ChatResponse> {
+        self.answer(&request.into(), &mut ChunkSender::discard()).await
     }
 }

@@ -1,4 +1,4 @@
-//! Which checkpoints of a thread stay when it is pruned: one decision, for every store.
+//! Retention: the rule for which checkpoints of a thread stay when it is pruned, shared by all checkpointers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,119 +7,121 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Clock;
-use crate::checkpoint::{Checkpoint, Entry, Mark, Origin, Pending, Source};
+use crate::checkpoint::{Checkpoint, CheckpointHeader, CheckpointSource, PendingEntry, RunInfo, TaskEntry};
 use crate::id::{CheckpointId, RunId};
 
-/// Which checkpoints stay when a thread is pruned.
+/// The rule for which checkpoints stay when a thread is pruned.
 ///
-/// Of each graph on the thread stay the newest `keep_last` that are no older than `max_age`, the newest one however old
-/// it is (unless `keep_last` is 0), whatever a rule of `keep` names, and always what the thread needs to go on: open
-/// questions and results of tasks that the newest has; but what a run of `without_runs` made goes in any case.
+/// Of each graph on the thread these checkpoints stay: the newest `keep_last` that are no older than `max_age`; the
+/// newest one at any age (unless `keep_last` is 0); those named by a rule of `keep`; and always those the thread
+/// needs to continue: open interrupts and task results of the newest checkpoint. A checkpoint of a run in
+/// `without_runs` is removed in any case.
 ///
 /// The default keeps the newest 200 of each graph.
 ///
 /// ```
 /// use std::time::Duration;
-/// use superstep_core::port::{Keep, Retention};
+/// use superstep_core::port::{KeepRule, Retention};
 ///
-/// let retention = Retention::default().max_age(Duration::from_secs(30 * 86_400)).keep(Keep::First).keep(Keep::tagged("release"));
+/// let retention = Retention::default().max_age(Duration::from_secs(30 * 86_400)).keep(KeepRule::First).keep(KeepRule::tagged("release"));
 /// assert_eq!(retention.keep_last, 200);
-/// assert_eq!(Retention::last(3).dry_run().keep_last, 3);
+/// assert_eq!(Retention::keep_last(3).dry_run().keep_last, 3);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retention {
-    /// The newest of each namespace, of those that `without_runs` leaves.
+    /// Number of newest checkpoints to keep per namespace, not counting those of `without_runs`.
     pub keep_last: usize,
-    /// How old a checkpoint may become. Counts from the time [`Retention::at`] is given: stores know no clock.
+    /// Maximum age of a checkpoint. Relative to the clock of [`Retention::resolve_max_age`]: checkpointers have no clock.
     pub max_age: Option<Duration>,
-    /// What was made before this goes, in microseconds since 1970.
+    /// Checkpoints created before this time are removed, in microseconds since 1970.
     pub before: Option<i64>,
-    /// What stays, however old it is.
-    pub keep: Vec<Keep>,
-    /// What these runs made goes, whatever else would keep it.
-    pub without_runs: Vec<RunId>,
-    /// Only say what would go.
+    /// Rules for checkpoints that stay at any age.
+    pub keep: Vec<KeepRule>,
+    /// Runs whose checkpoints are removed, whatever other rule would keep them.
+    pub excluded_runs: Vec<RunId>,
+    /// True if nothing is removed and only the report is computed.
     pub dry_run: bool,
 }
 
-/// A rule by which checkpoints stay.
+/// A rule that keeps checkpoints.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Keep {
-    /// The oldest there is of each graph.
+pub enum KeepRule {
+    /// Keeps the oldest of each graph.
     First,
-    /// Those whose run was given this key with its metadata.
+    /// Keeps those whose run has this key in its metadata.
     Tagged {
-        /// The key.
+        /// Key in the metadata.
         key: String,
-        /// The value it has; any where there is none.
+        /// Required value; `None` for any.
         value: Option<Value>,
     },
-    /// Those at which a person was asked, answered or not.
+    /// Keeps those with an interrupt, resumed or not.
     Interrupted,
-    /// Those that more than one other builds on.
+    /// Keeps those with more than one child.
     ForkPoints,
 }
 
-impl Keep {
-    /// What was made by runs whose metadata has this key.
+impl KeepRule {
+    /// Keeps the checkpoints of runs whose metadata has this key.
     pub fn tagged(key: impl Into<String>) -> Self {
         Self::Tagged { key: key.into(), value: None }
     }
 
-    /// What was made by runs whose metadata has this value under this key.
+    /// Keeps the checkpoints of runs whose metadata has this value under this key.
     pub fn tagged_as(key: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::Tagged { key: key.into(), value: Some(value.into()) }
     }
 }
 
-/// How many stay of each graph, unless told.
-const KEPT: usize = 200;
+/// Default number of checkpoints that stay of each graph.
+const DEFAULT_KEEP_LAST: usize = 200;
 
 impl Default for Retention {
     fn default() -> Self {
-        Self::last(KEPT)
+        Self::keep_last(DEFAULT_KEEP_LAST)
     }
 }
 
 impl Retention {
     /// Keeps the newest of each graph, and nothing else that is not needed.
     #[must_use]
-    pub fn last(number: usize) -> Self {
-        let (keep, without_runs) = (Vec::new(), Vec::new());
-        Self { keep_last: number, max_age: None, before: None, keep, without_runs, dry_run: false }
+    pub fn keep_last(number: usize) -> Self {
+        let (keep, excluded_runs) = (Vec::new(), Vec::new());
+        Self { keep_last: number, max_age: None, before: None, keep, excluded_runs, dry_run: false }
     }
 
-    /// Keeps all there is, to begin with.
+    /// Keeps all checkpoints; further rules can restrict it.
     #[must_use]
-    pub fn everything() -> Self {
-        Self::last(usize::MAX)
+    pub fn keep_all() -> Self {
+        Self::keep_last(usize::MAX)
     }
 
-    /// Lets go what is older than this when it is pruned.
+    /// Sets the maximum age.
     #[must_use]
     pub fn max_age(mut self, age: Duration) -> Self {
         self.max_age = Some(age);
         self
     }
 
-    /// Lets stay what a rule names.
+    /// Adds a rule that keeps checkpoints.
     #[must_use]
-    pub fn keep(mut self, rule: Keep) -> Self {
+    pub fn keep(mut self, rule: KeepRule) -> Self {
         self.keep.push(rule);
         self
     }
 
-    /// Removes nothing, and says what would go.
+    /// Removes nothing, and only computes the report.
     #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self
     }
 
-    /// The same with `max_age` counted from now. Whoever gives it to a store does this first.
+    /// Returns the same rule with `max_age` converted to a time. Must be called before the rule is passed to a
+    /// checkpointer.
     #[must_use]
-    pub fn at(&self, clock: &dyn Clock) -> Self {
+    pub fn resolve_max_age(&self, clock: &dyn Clock) -> Self {
         let oldest = self.max_age.map(|age| {
             let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
             clock.now().saturating_sub(age)
@@ -127,27 +129,27 @@ impl Retention {
         Self { max_age: None, before: self.before.max(oldest), ..self.clone() }
     }
 
-    /// Whether the decision needs to know which run made a checkpoint, or what was said about it.
+    /// Returns true if the decision needs the run or the metadata of a checkpoint.
     #[must_use]
-    pub fn asks_for_origin(&self) -> bool {
-        !self.without_runs.is_empty() || self.keep.iter().any(|rule| matches!(rule, Keep::Tagged { .. }))
+    pub fn needs_run_info(&self) -> bool {
+        !self.excluded_runs.is_empty() || self.keep.iter().any(|rule| matches!(rule, KeepRule::Tagged { .. }))
     }
 
-    /// Decides which checkpoints of one graph stay; `line` is all of them, in the order they were saved.
+    /// Decides which checkpoints of one graph stay; `line` is all of them, in commit order.
     #[must_use]
-    pub fn stays(&self, line: &[Candidate]) -> Vec<bool> {
-        let is_wanted = |candidate: &Candidate| candidate.run.is_none_or(|run| !self.without_runs.contains(&run));
+    pub fn decide(&self, line: &[PruneCandidate]) -> Vec<bool> {
+        let is_wanted = |candidate: &PruneCandidate| candidate.run.is_none_or(|run| !self.excluded_runs.contains(&run));
         let mut children: BTreeMap<CheckpointId, usize> = BTreeMap::new();
         for parent in line.iter().filter(|candidate| is_wanted(candidate)).filter_map(|candidate| candidate.parent) {
             *children.entry(parent).or_default() += 1;
         }
         let first = line.iter().find(|candidate| is_wanted(candidate)).map(|candidate| candidate.id);
-        let is_ruled = |candidate: &Candidate| {
+        let is_ruled = |candidate: &PruneCandidate| {
             self.keep.iter().any(|rule| match rule {
-                Keep::First => Some(candidate.id) == first,
-                Keep::Tagged { key, value } => candidate.is_tagged(key, value.as_ref()),
-                Keep::Interrupted => candidate.is_interrupted,
-                Keep::ForkPoints => children.get(&candidate.id).is_some_and(|children| *children > 1),
+                KeepRule::First => Some(candidate.id) == first,
+                KeepRule::Tagged { key, value } => candidate.is_tagged(key, value.as_ref()),
+                KeepRule::Interrupted => candidate.is_interrupted,
+                KeepRule::ForkPoints => children.get(&candidate.id).is_some_and(|children| *children > 1),
             })
         };
         let mut newer = 0;
@@ -169,9 +171,9 @@ impl Retention {
     }
 }
 
-/// A checkpoint as far as it matters for whether it stays.
+/// The properties of a checkpoint that decide if it stays.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub struct PruneCandidate {
     id: CheckpointId,
     parent: Option<CheckpointId>,
     time: i64,
@@ -182,26 +184,27 @@ pub struct Candidate {
     is_interrupted: bool,
 }
 
-impl Candidate {
-    /// A checkpoint, and what is known of its tasks.
+impl PruneCandidate {
+    /// Creates a candidate from a checkpoint and its pending entries.
     #[must_use]
-    pub fn new(checkpoint: &Checkpoint, pending: &[Pending]) -> Self {
-        let bare = Self::bare(&Mark::from(checkpoint), pending);
+    pub fn new(checkpoint: &Checkpoint, pending: &[PendingEntry]) -> Self {
+        let bare = Self::from_header(&CheckpointHeader::from(checkpoint), pending);
         Self { run: Some(checkpoint.run), metadata: Some(checkpoint.metadata.clone()), ..bare }
     }
 
-    /// As [`Candidate::new`], from pieces; the origin only where [`Retention::asks_for_origin`].
+    /// Same as [`PruneCandidate::new`], from columns; the run information is needed only if
+    /// [`Retention::needs_run_info`].
     #[must_use]
-    pub fn from_pieces(mark: &Mark, origin: Option<&Origin>, pending: &[Pending]) -> Self {
+    pub fn from_pieces(mark: &CheckpointHeader, origin: Option<&RunInfo>, pending: &[PendingEntry]) -> Self {
         let (run, metadata) = (origin.map(|origin| origin.run), origin.map(|origin| origin.metadata.clone()));
-        Self { run, metadata, ..Self::bare(mark, pending) }
+        Self { run, metadata, ..Self::from_header(mark, pending) }
     }
 
-    fn bare(mark: &Mark, pending: &[Pending]) -> Self {
+    fn from_header(mark: &CheckpointHeader, pending: &[PendingEntry]) -> Self {
         let answered =
-            |id| pending.iter().any(|known| matches!(&known.entry, Entry::Answer(answer) if answer.id == id));
+            |id| pending.iter().any(|known| matches!(&known.entry, TaskEntry::Resume(answer) if answer.id == id));
         let mut questions = pending.iter().filter_map(|known| match &known.entry {
-            Entry::Question(question) => Some(question.id),
+            TaskEntry::Interrupt(question) => Some(question.id),
             _ => None,
         });
         Self {
@@ -211,7 +214,7 @@ impl Candidate {
             run: None,
             metadata: None,
             has_pending: !pending.is_empty(),
-            is_interrupted: mark.source == Source::Interrupt || questions.clone().next().is_some(),
+            is_interrupted: mark.source == CheckpointSource::Interrupt || questions.clone().next().is_some(),
             has_open_question: questions.any(|id| !answered(id)),
         }
     }
@@ -231,9 +234,9 @@ mod tests {
 
     prop_compose! {
         fn any_candidate()(time in 0..20_i64, run in 0..3_u128, parent in 0..8_u128, tag in 0..3_u8, known in 0..4_u8)
-            -> Candidate
+            -> PruneCandidate
         {
-            Candidate {
+            PruneCandidate {
                 id: CheckpointId::from_bits(0),
                 parent: Some(CheckpointId::from_bits(parent)),
                 time,
@@ -246,15 +249,21 @@ mod tests {
         }
     }
 
-    fn any_line() -> impl Strategy<Value = Vec<Candidate>> {
+    fn any_line() -> impl Strategy<Value = Vec<PruneCandidate>> {
         proptest::collection::vec(any_candidate(), 0..12).prop_map(|mut line| {
             line.iter_mut().zip(0..).for_each(|(candidate, id)| candidate.id = CheckpointId::from_bits(id));
             line
         })
     }
 
-    fn any_rules() -> impl Strategy<Value = Vec<Keep>> {
-        let all = [Keep::First, Keep::tagged("tag0"), Keep::tagged_as("tag1", 1), Keep::Interrupted, Keep::ForkPoints];
+    fn any_rules() -> impl Strategy<Value = Vec<KeepRule>> {
+        let all = [
+            KeepRule::First,
+            KeepRule::tagged("tag0"),
+            KeepRule::tagged_as("tag1", 1),
+            KeepRule::Interrupted,
+            KeepRule::ForkPoints,
+        ];
         proptest::sample::subsequence(all.to_vec(), 0..=5)
     }
 
@@ -263,18 +272,19 @@ mod tests {
             keep_last in 0..14_usize, before in proptest::option::of(0..20_i64), keep in any_rules(),
             run in proptest::option::of(0..3_u128),
         ) -> Retention {
-            let without_runs = run.into_iter().map(RunId::from_bits).collect();
-            Retention { before, keep, without_runs, ..Retention::last(keep_last) }
+            let excluded_runs = run.into_iter().map(RunId::from_bits).collect();
+            Retention { before, keep, excluded_runs, ..Retention::keep_last(keep_last) }
         }
     }
 
-    /// Everything that stays under `less` stays under `more`.
-    fn covers(more: &Retention, less: &Retention, line: &[Candidate]) -> bool {
-        more.stays(line).into_iter().zip(less.stays(line)).all(|(more, less)| more || !less)
+    /// Returns true if everything that stays under `less` stays under `more`.
+    fn covers(more: &Retention, less: &Retention, line: &[PruneCandidate]) -> bool {
+        more.decide(line).into_iter().zip(less.decide(line)).all(|(more, less)| more || !less)
     }
 
     proptest! {
-        /// R-FWK-43: each rule and each larger limit only adds to what stays, and unwanted runs always go.
+        /// R-FWK-43: each rule and each larger limit only adds to the checkpoints that stay, and excluded runs are
+        /// always removed.
         #[test]
         fn rules_only_add(line in any_line(), retention in any_retention(), rules in any_rules()) {
             let wider = Retention { keep: [retention.keep.clone(), rules].concat(), ..retention.clone() };
@@ -285,21 +295,21 @@ mod tests {
             prop_assert!(covers(&older, &retention, &line));
             let plain = Retention { keep: Vec::new(), ..retention.clone() };
             prop_assert!(covers(&retention, &plain, &line));
-            for (candidate, stays) in line.iter().zip(retention.stays(&line)) {
-                let is_unwanted = retention.without_runs.iter().any(|run| candidate.run == Some(*run));
+            for (candidate, stays) in line.iter().zip(retention.decide(&line)) {
+                let is_unwanted = retention.excluded_runs.iter().any(|run| candidate.run == Some(*run));
                 prop_assert!(!(stays && is_unwanted));
                 prop_assert!(stays || is_unwanted || !candidate.has_open_question);
             }
         }
 
-        /// R-FWK-43: the newest that is wanted stays, unless nothing is to be kept.
+        /// R-FWK-43: the newest checkpoint of a run that is not excluded stays, unless `keep_last` is 0.
         #[test]
         fn the_newest_stays(line in any_line(), retention in any_retention()) {
-            let is_wanted = |candidate: &&Candidate| !retention.without_runs.iter().any(|run| candidate.run == Some(*run));
-            let stays = retention.stays(&line);
+            let is_wanted = |candidate: &&PruneCandidate| !retention.excluded_runs.iter().any(|run| candidate.run == Some(*run));
+            let stays = retention.decide(&line);
             let newest = line.iter().rposition(|candidate| is_wanted(&candidate));
             prop_assert!(newest.is_none_or(|newest| stays[newest] || retention.keep_last == 0));
-            prop_assert_eq!(Retention::everything().stays(&line), vec![true; line.len()]);
+            prop_assert_eq!(Retention::keep_all().decide(&line), vec![true; line.len()]);
         }
     }
 
@@ -315,13 +325,13 @@ mod tests {
         }
     }
 
-    /// R-FWK-43: an age becomes a time once there is a clock; the later of two times counts.
+    /// R-FWK-43: an age becomes a time when a clock is given; the later of two times counts.
     #[test]
     fn an_age_becomes_a_time() {
         let aged = Retention::default().max_age(Duration::from_micros(400_000));
-        assert_eq!((aged.at(&Noon).before, aged.at(&Noon).max_age), (Some(600_000), None));
+        assert_eq!((aged.resolve_max_age(&Noon).before, aged.resolve_max_age(&Noon).max_age), (Some(600_000), None));
         let both = Retention { before: Some(700_000), ..aged };
-        assert_eq!(both.at(&Noon).before, Some(700_000));
-        assert_eq!(Retention::default().at(&Noon), Retention::default());
+        assert_eq!(both.resolve_max_age(&Noon).before, Some(700_000));
+        assert_eq!(Retention::default().resolve_max_age(&Noon), Retention::default());
     }
 }

@@ -1,7 +1,7 @@
-//! Where values are kept that outlive threads.
+//! The port for values that outlive threads.
 //!
-//! What an operation means is decided in `crate::store`, once for all; a store keeps items and does several operations as
-//! one. The promises every implementation keeps are the tests of `testing::store`.
+//! `crate::store` defines the semantics of the operations; an implementation stores items and executes several
+//! operations as one. The contract of every implementation is the test suite `testing::store`.
 
 use std::sync::Arc;
 
@@ -9,12 +9,14 @@ use serde_json::Value;
 
 use super::BoxFuture;
 use crate::error::{Error, Result};
-use crate::store::{Answer, Delete, Get, Hit, Item, ListNamespaces, Namespace, Operation, Put, Search};
+use crate::store::{
+    DeleteOp, GetOp, Item, ListNamespacesOp, OpResult, PutOp, SearchItem, SearchOp, StoreNamespace, StoreOp,
+};
 
-/// The answer of the kind that an operation has.
+/// Extracts the result of the kind that belongs to an operation.
 macro_rules! one {
     ($store:expr, $operation:expr, $kind:pat => $answer:expr) => {{
-        let operations = vec![Operation::from($operation)];
+        let operations = vec![StoreOp::from($operation)];
         async move {
             match $store.batch(operations).await?.pop() {
                 Some($kind) => Ok($answer),
@@ -24,96 +26,97 @@ macro_rules! one {
     }};
 }
 
-/// The operations one by one, for a store and for a pointer to one.
+/// Defines the single operations, for a store and for a shared store.
 macro_rules! one_by_one {
     ($($public:tt)?) => {
-        /// Sets a value that can be searched for as a whole and lasts as long as the store says.
+        /// Puts a value with the default index and the default TTL of the store.
         $($public)? fn put(
             &self,
-            namespace: impl Into<Namespace>,
+            namespace: impl Into<StoreNamespace>,
             key: impl Into<String>,
             value: impl Into<Value>,
         ) -> impl Future<Output = Result<()>> + Send {
-            one!(self, Put::new(namespace, key, value), Answer::Done => ())
+            one!(self, PutOp::new(namespace, key, value), OpResult::Done => ())
         }
 
-        /// Sets a value, with all that can be said about it.
-        $($public)? fn put_with(&self, put: Put) -> impl Future<Output = Result<()>> + Send {
-            one!(self, put, Answer::Done => ())
+        /// Puts a value with options.
+        $($public)? fn put_with(&self, put: PutOp) -> impl Future<Output = Result<()>> + Send {
+            one!(self, put, OpResult::Done => ())
         }
 
         /// Reads an item.
         $($public)? fn get(
             &self,
-            namespace: impl Into<Namespace>,
+            namespace: impl Into<StoreNamespace>,
             key: impl Into<String>,
         ) -> impl Future<Output = Result<Option<Item>>> + Send {
-            one!(self, Get::new(namespace, key), Answer::Item(item) => item)
+            one!(self, GetOp::new(namespace, key), OpResult::Item(item) => item)
         }
 
-        /// Reads an item, and says whether that makes it last anew.
-        $($public)? fn get_with(&self, get: Get) -> impl Future<Output = Result<Option<Item>>> + Send {
-            one!(self, get, Answer::Item(item) => item)
+        /// Reads an item with options, such as the refresh of its TTL.
+        $($public)? fn get_with(&self, get: GetOp) -> impl Future<Output = Result<Option<Item>>> + Send {
+            one!(self, get, OpResult::Item(item) => item)
         }
 
-        /// Removes an item; true when there was one.
+        /// Deletes an item; returns true if it existed.
         $($public)? fn delete(
             &self,
-            namespace: impl Into<Namespace>,
+            namespace: impl Into<StoreNamespace>,
             key: impl Into<String>,
         ) -> impl Future<Output = Result<bool>> + Send {
-            one!(self, Delete::new(namespace, key), Answer::Deleted(was_there) => was_there)
+            one!(self, DeleteOp::new(namespace, key), OpResult::Deleted(was_there) => was_there)
         }
 
-        /// Finds items.
-        $($public)? fn search(&self, search: Search) -> impl Future<Output = Result<Vec<Hit>>> + Send {
-            one!(self, search, Answer::Hits(hits) => hits)
+        /// Searches items.
+        $($public)? fn search(&self, search: SearchOp) -> impl Future<Output = Result<Vec<SearchItem>>> + Send {
+            one!(self, search, OpResult::Hits(hits) => hits)
         }
 
         /// Lists namespaces that have items.
         $($public)? fn list_namespaces(
             &self,
-            list: ListNamespaces,
-        ) -> impl Future<Output = Result<Vec<Namespace>>> + Send {
-            one!(self, list, Answer::Namespaces(namespaces) => namespaces)
+            list: ListNamespacesOp,
+        ) -> impl Future<Output = Result<Vec<StoreNamespace>>> + Send {
+            one!(self, list, OpResult::Namespaces(namespaces) => namespaces)
         }
     };
 }
 
-/// A place for values that outlive threads, by namespace and key. Write it with `async fn`; the engine boxes it once.
+/// A store of values that outlive threads, by namespace and key. Implement it with `async fn`; the engine boxes
+/// each call once.
 ///
-/// An implementation writes [`Store::batch`] and [`Store::sweep`]; the rest follows. It begins a batch with
-/// [`prepare`](crate::port::prepare), which checks and asks the embedder.
+/// An implementation provides [`Store::batch`] and [`Store::sweep_ttl`]; the other methods build on them. A batch
+/// starts with [`prepare`](crate::port::prepare), which checks the operations and calls the embedder.
 pub trait Store: Send + Sync + 'static {
-    /// Does several things in their order, as one: all of them or none. A later one sees what earlier ones did. Answers
-    /// come in the order of operations.
+    /// Executes several operations in their order, as one transaction: all of them or none. A later operation sees
+    /// the effects of earlier ones. Results are in the order of operations.
     ///
-    /// What was put is durable when the answer comes. After an error that is retryable nobody knows whether it was done.
-    fn batch(&self, operations: Vec<Operation>) -> impl Future<Output = Result<Vec<Answer>>> + Send;
+    /// A put is durable when the call returns. After a retryable error the result of the batch is unknown.
+    fn batch(&self, operations: Vec<StoreOp>) -> impl Future<Output = Result<Vec<OpResult>>> + Send;
 
-    /// Removes what is gone, and says how many items that were. Nothing depends on it but room: what has expired is absent
-    /// for every operation, and some of it goes with every put.
-    fn sweep(&self) -> impl Future<Output = Result<u64>> + Send;
+    /// Removes expired items, and returns their number. Affects only disk space: an expired item is absent for
+    /// every operation, and each put removes some of them.
+    fn sweep_ttl(&self) -> impl Future<Output = Result<u64>> + Send;
 
     one_by_one!();
 }
 
-/// A store behind one pointer: what nodes have.
+/// A shared, type-erased store, as used by nodes.
 #[derive(Clone)]
-pub struct SharedStore(Arc<dyn Erased>);
+pub struct SharedStore(Arc<dyn DynStore>);
 
-trait Erased: Send + Sync {
-    fn batch(&self, operations: Vec<Operation>) -> BoxFuture<'_, Result<Vec<Answer>>>;
+trait DynStore: Send + Sync {
+    fn batch(&self, operations: Vec<StoreOp>) -> BoxFuture<'_, Result<Vec<OpResult>>>;
     fn sweep(&self) -> BoxFuture<'_, Result<u64>>;
 }
 
-impl<S: Store> Erased for S {
-    fn batch(&self, operations: Vec<Operation>) -> BoxFuture<'_, Result<Vec<Answer>>> {
+impl<S: Store> DynStore for S {
+    fn batch(&self, operations: Vec<StoreOp>) -> BoxFuture<'_, Result<Vec<OpResult>>> {
         Box::pin(Store::batch(self, operations))
     }
 
     fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
-        Box::pin(Store::sweep(self))
+        Box::pin(Store::sweep_ttl(self))
     }
 }
 
@@ -124,17 +127,17 @@ impl<S: Store> From<S> for SharedStore {
 }
 
 impl SharedStore {
-    /// Puts a store behind a pointer.
+    /// Wraps a store.
     pub fn new(store: impl Store) -> Self {
         Self(Arc::new(store))
     }
 
-    /// See [`Store::batch`].
-    pub fn batch(&self, operations: Vec<Operation>) -> BoxFuture<'_, Result<Vec<Answer>>> {
+    /// Calls [`Store::batch`].
+    pub fn batch(&self, operations: Vec<StoreOp>) -> BoxFuture<'_, Result<Vec<OpResult>>> {
         self.0.batch(operations)
     }
 
-    /// See [`Store::sweep`].
+    /// Calls [`Store::sweep_ttl`].
     pub fn sweep(&self) -> BoxFuture<'_, Result<u64>> {
         self.0.sweep()
     }

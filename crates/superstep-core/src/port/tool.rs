@@ -1,4 +1,4 @@
-//! What a model may ask to be run: the door to tools.
+//! The port for tools that a model may call.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::BoxFuture;
 use crate::tool::{ToolError, ToolOutput, ToolSpec};
 
-/// A tool. Write it with `async fn`; whoever holds it boxes it once.
+/// A tool. Implement it with `async fn`; `SharedTool` boxes each call once.
 ///
 /// ```
-/// use superstep_core::port::{Invocation, Tool};
+/// use superstep_core::port::{ToolInvocation, Tool};
 /// use superstep_core::tool::{ToolError, ToolOutput, ToolSpec};
 ///
 /// struct Dice;
@@ -21,81 +21,81 @@ use crate::tool::{ToolError, ToolOutput, ToolSpec};
 ///         ToolSpec::new("dice", "Rolls a die.").read_only()
 ///     }
 ///
-///     async fn call(&self, _call: Invocation) -> Result<ToolOutput, ToolError> {
+///     async fn call(&self, _call: ToolInvocation) -> Result<ToolOutput, ToolError> {
 ///         Ok("4".into())
 ///     }
 /// }
 /// ```
 pub trait Tool: Send + Sync + 'static {
-    /// What a model is told of it.
+    /// Returns the description of the tool for a model.
     fn spec(&self) -> ToolSpec;
 
-    /// Runs it once. The arguments fit its schema.
-    fn call(&self, call: Invocation) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+    /// Runs the tool once. The arguments are already validated against its schema.
+    fn call(&self, call: ToolInvocation) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
 }
 
 /// One call of a tool.
-pub struct Invocation {
-    /// What the answer must name.
+pub struct ToolInvocation {
+    /// Id that the result must carry.
     pub id: String,
-    /// The arguments, as the model gave them.
+    /// Arguments, as the model gave them.
     pub args: Map<String, Value>,
-    /// Where it says how far it is.
-    pub progress: Progress,
-    /// Whoever runs it: tools of the same maker know how to ask it for more. Never comes from a model.
-    pub host: Option<Arc<dyn Any + Send + Sync>>,
+    /// Channel for progress reports.
+    pub progress: ToolProgress,
+    /// Context of the engine that runs the tool: tools that know its type can use it. Never comes from a model.
+    pub task_context: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-impl Invocation {
-    /// A call with these arguments, by nobody in particular.
+impl ToolInvocation {
+    /// Creates a call with these arguments, without a host.
     pub fn new(id: impl Into<String>, args: Map<String, Value>) -> Self {
-        Self { id: id.into(), args, progress: Progress::default(), host: None }
+        Self { id: id.into(), args, progress: ToolProgress::default(), task_context: None }
     }
 }
 
-/// Where a tool says how far it is. Says it to nobody where nobody watches.
+/// The channel for progress reports of a tool. Reports without a listener are dropped.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<dyn Watcher>>);
+pub struct ToolProgress(Option<Arc<dyn ProgressListener>>);
 
-/// Somebody who watches a tool.
-pub trait Watcher: Send + Sync {
-    /// Hears how far it is.
-    fn progress(&self, value: Value) -> BoxFuture<'_, ()>;
+/// A receiver of progress reports.
+pub trait ProgressListener: Send + Sync {
+    /// Receives a progress report.
+    fn on_progress(&self, value: Value) -> BoxFuture<'_, ()>;
 }
 
-impl Progress {
-    /// This one watches.
-    pub fn to(watcher: Arc<dyn Watcher>) -> Self {
+impl ToolProgress {
+    /// Creates a channel to this listener.
+    pub fn to(watcher: Arc<dyn ProgressListener>) -> Self {
         Self(Some(watcher))
     }
 
-    /// Whether anybody watches.
+    /// Returns true if a listener is attached.
     #[must_use]
-    pub fn wants(&self) -> bool {
+    pub fn has_listener(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Says how far it is: any value, such as a text or a share.
+    /// Reports progress: any value, such as a text or a fraction.
     pub async fn send(&self, value: impl Into<Value> + Send) {
         if let Some(watcher) = &self.0 {
-            watcher.progress(value.into()).await;
+            watcher.on_progress(value.into()).await;
         }
     }
 }
 
-/// A tool behind one pointer, with what is told of it at hand.
+/// A shared, type-erased tool with its cached description.
 #[derive(Clone)]
 pub struct SharedTool {
     spec: Arc<ToolSpec>,
-    tool: Arc<dyn Erased>,
+    tool: Arc<dyn DynTool>,
 }
 
-trait Erased: Send + Sync {
-    fn call(&self, call: Invocation) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+trait DynTool: Send + Sync {
+    fn call(&self, call: ToolInvocation) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 }
 
-impl<T: Tool> Erased for T {
-    fn call(&self, call: Invocation) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+impl<T: Tool> DynTool for T {
+    fn call(&self, call: ToolInvocation) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(Tool::call(self, call))
     }
 }
@@ -113,24 +113,24 @@ impl std::fmt::Debug for SharedTool {
 }
 
 impl SharedTool {
-    /// What is told of it.
+    /// Returns the description.
     #[must_use]
     pub fn spec(&self) -> &Arc<ToolSpec> {
         &self.spec
     }
 
-    /// The same tool, with something else told of it.
+    /// Returns the same tool with another description.
     #[must_use]
     pub fn with_spec(mut self, spec: ToolSpec) -> Self {
         self.spec = Arc::new(spec);
         self
     }
 
-    /// See [`Tool::call`].
+    /// Calls [`Tool::call`].
     ///
     /// # Errors
-    /// When the tool fails.
-    pub async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+    /// Returns an error if the tool fails.
+    pub async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         self.tool.call(call).await
     }
 }

@@ -3,54 +3,58 @@
 use std::fmt::Display;
 
 use crate::change::Change;
-use crate::fault::Fault;
+use crate::validation_error::ValidationError;
 
-/// What a function that folds in place may return: nothing, a [`Change`], or a `Result` of these.
-pub trait Reduced {
-    /// Whether it can be a refusal.
+/// The return type of a function that reduces in place: nothing, a [`Change`], or a `Result` of these.
+pub trait IntoChange {
+    /// True if the function can fail.
     const FALLIBLE: bool;
-    /// The change, or why the update was refused.
+    /// Converts the result into the change, or into the error.
     ///
     /// # Errors
-    /// When the function returned an error.
-    fn into_change(self) -> Result<Change, Fault>;
+    /// Returns an error if the function returned one.
+    fn into_change(self) -> Result<Change, ValidationError>;
 }
 
-impl Reduced for () {
+impl IntoChange for () {
     const FALLIBLE: bool = false;
-    fn into_change(self) -> Result<Change, Fault> {
+    fn into_change(self) -> Result<Change, ValidationError> {
         Ok(Change::Set)
     }
 }
 
-impl Reduced for Change {
+impl IntoChange for Change {
     const FALLIBLE: bool = false;
-    fn into_change(self) -> Result<Change, Fault> {
+    fn into_change(self) -> Result<Change, ValidationError> {
         Ok(self)
     }
 }
 
-impl<R: Reduced, E: Display> Reduced for Result<R, E> {
+impl<R: IntoChange, E: Display> IntoChange for Result<R, E> {
     const FALLIBLE: bool = true;
-    fn into_change(self) -> Result<Change, Fault> {
-        self.map_err(|error| Fault::new(error.to_string()))?.into_change()
+    fn into_change(self) -> Result<Change, ValidationError> {
+        self.map_err(|error| ValidationError::new(error.to_string()))?.into_change()
     }
 }
 
-/// Marks functions that fold in place.
+/// Marker for functions that reduce in place.
 pub struct InPlace<R>(std::marker::PhantomData<R>);
-/// Marks functions that take the value and give a new one.
+/// Marker for functions that take the value and return a new one.
 pub struct ByValue;
 
-/// Folds with a function, for a value that is stored whole: a refusal leaves it as it was.
+/// Reduces with a function, for a value that is stored in full: an error leaves the value unchanged.
 ///
 /// # Errors
-/// When the function refuses the update.
-pub fn fold_whole<T: Clone, I, M, F: ReduceFn<T, I, M>>(fold: &F, current: &mut T, input: I) -> Result<Change, Fault> {
+/// Returns an error if the function rejects the update.
+pub fn reduce_full_value<T: Clone, I, M, F: ReduceFn<T, I, M>>(
+    fold: &F,
+    current: &mut T,
+    input: I,
+) -> Result<Change, ValidationError> {
     let before = F::FALLIBLE.then(|| current.clone());
     match fold.fold(current, input) {
         Ok(Change::Unchanged) => Ok(Change::Unchanged),
-        // What a function of the user calls an append or a merge cannot be replayed from a part.
+        // A custom function may report an append or a merge that cannot be replayed from a delta.
         Ok(_) => Ok(Change::Set),
         Err(fault) => {
             if let Some(before) = before {
@@ -61,26 +65,26 @@ pub fn fold_whole<T: Clone, I, M, F: ReduceFn<T, I, M>>(fold: &F, current: &mut 
     }
 }
 
-/// A function of two arguments that folds.
+/// A function of two arguments that reduces.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reducer",
     note = "a reducer is a `fn(&mut T, Input)`, a `fn(&mut T, Input) -> Result<(), E>` or a `fn(T, Input) -> T`"
 )]
 pub trait ReduceFn<T, I, Marker>: Send + Sync + 'static {
-    /// Whether the function can refuse an update after it began to change the value.
+    /// True if the function can reject an update after it began to change the value.
     const FALLIBLE: bool;
 
-    /// Folds.
+    /// Reduces the input into the value.
     ///
     /// # Errors
-    /// When the function refuses the update.
-    fn fold(&self, current: &mut T, input: I) -> Result<Change, Fault>;
+    /// Returns an error if the function rejects the update.
+    fn fold(&self, current: &mut T, input: I) -> Result<Change, ValidationError>;
 }
 
-impl<T, I, R: Reduced, F: Fn(&mut T, I) -> R + Send + Sync + 'static> ReduceFn<T, I, InPlace<R>> for F {
+impl<T, I, R: IntoChange, F: Fn(&mut T, I) -> R + Send + Sync + 'static> ReduceFn<T, I, InPlace<R>> for F {
     const FALLIBLE: bool = R::FALLIBLE;
 
-    fn fold(&self, current: &mut T, input: I) -> Result<Change, Fault> {
+    fn fold(&self, current: &mut T, input: I) -> Result<Change, ValidationError> {
         self(current, input).into_change()
     }
 }
@@ -88,7 +92,7 @@ impl<T, I, R: Reduced, F: Fn(&mut T, I) -> R + Send + Sync + 'static> ReduceFn<T
 impl<T: Clone, I, F: Fn(T, I) -> T + Send + Sync + 'static> ReduceFn<T, I, ByValue> for F {
     const FALLIBLE: bool = false;
 
-    fn fold(&self, current: &mut T, input: I) -> Result<Change, Fault> {
+    fn fold(&self, current: &mut T, input: I) -> Result<Change, ValidationError> {
         *current = self(current.clone(), input);
         Ok(Change::Set)
     }

@@ -1,20 +1,20 @@
-//! The update of a list: one item or many, in code and in JSON alike.
+//! The update of a list: one item or many, in code and in JSON.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::fault::Fault;
 use crate::field::read;
+use crate::validation_error::ValidationError;
 
-/// One item or many, for the end of a list.
+/// One item or many, to be appended to a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Items<E>(pub Vec<E>);
+pub struct OneOrMany<E>(pub Vec<E>);
 
-impl<'de, E: DeserializeOwned> Deserialize<'de> for Items<E> {
-    // A list of items first, then one item: an item that is itself a list is read right as long as a
-    // list of it does not also read as one.
+impl<'de, E: DeserializeOwned> Deserialize<'de> for OneOrMany<E> {
+    // Tries a list of items first, then one item: an item that is itself a list is parsed correctly unless it also
+    // parses as a list of items.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         if value.is_null() {
@@ -30,9 +30,9 @@ impl<'de, E: DeserializeOwned> Deserialize<'de> for Items<E> {
     }
 }
 
-impl<E: DeserializeOwned> Items<E> {
-    /// Reads one item or many, and says of each item that does not read where it stands.
-    pub(super) fn read(value: Value) -> Result<Self, Vec<Fault>> {
+impl<E: DeserializeOwned> OneOrMany<E> {
+    /// Parses one item or many, and reports the index of each invalid item.
+    pub(super) fn read(value: Value) -> Result<Self, Vec<ValidationError>> {
         let Value::Array(items) = value else { return read(value) };
         let mut faults = Vec::new();
         let mut read_items = Vec::with_capacity(items.len());
@@ -41,7 +41,7 @@ impl<E: DeserializeOwned> Items<E> {
                 Ok(item) => read_items.push(item),
                 Err(more) => faults.extend(more.into_iter().map(|fault| {
                     let pointer = format!("/{index}{}", fault.pointer);
-                    fault.at(pointer)
+                    fault.with_pointer(pointer)
                 })),
             }
         }

@@ -1,41 +1,44 @@
-//! Folds over lists: append, keep the last, cap, union, merge by key.
+//! Reducers over lists: append, keep the last, cap, union, merge by key.
 //!
-//! None of them looks at the items that are already there unless it must, so appending costs what is
-//! appended.
+//! None of them visits the existing items unless necessary, so appending costs only the appended items.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{FieldValue, Items, Reducer, Saved};
+use super::{FieldValue, OneOrMany, Reducer, UndoValue};
 use crate::change::{Change, Splice};
-use crate::datum::Datum;
-use crate::fault::Fault;
+use crate::validation_error::ValidationError;
+use crate::value::AnyValue;
 
-/// The inserted items of a change, or all of them when the whole list is new.
-pub(super) fn list_part<E: FieldValue>(list: &[E], change: &Change) -> Datum {
+/// Returns the inserted items of a change, or all items if the whole list is new.
+pub(super) fn list_part<E: FieldValue>(list: &[E], change: &Change) -> AnyValue {
     match change {
-        Change::Appended { from } => Datum::live(list[*from..].to_vec()),
+        Change::Appended { from } => AnyValue::native(list[*from..].to_vec()),
         Change::Spliced { edits } => {
             let inserted = edits.iter().flat_map(|edit| &list[edit.at..edit.at + edit.inserted]);
-            Datum::live(inserted.cloned().collect::<Vec<E>>())
+            AnyValue::native(inserted.cloned().collect::<Vec<E>>())
         }
-        _ => Datum::live(list.to_vec()),
+        _ => AnyValue::native(list.to_vec()),
     }
 }
 
 /// Replays a change of a list.
-pub(super) fn list_restore<E: FieldValue>(list: &mut Vec<E>, change: &Change, part: Datum) -> Result<(), Fault> {
-    let does_not_fit = || Fault::new("a stored change does not fit the list it was made on");
+pub(super) fn list_restore<E: FieldValue>(
+    list: &mut Vec<E>,
+    change: &Change,
+    part: AnyValue,
+) -> Result<(), ValidationError> {
+    let does_not_fit = || ValidationError::new("a stored change does not fit the list it was made on");
     match change {
         Change::Unchanged => return Ok(()),
-        Change::Set => *list = part.take()?,
+        Change::Set => *list = part.into_value()?,
         Change::Appended { from } if *from == list.len() => match part.get::<Vec<E>>() {
             Some(items) => list.extend_from_slice(items),
-            None => list.extend(part.take::<Vec<E>>()?),
+            None => list.extend(part.into_value::<Vec<E>>()?),
         },
         Change::Spliced { edits } => {
-            let mut items = part.take::<Vec<E>>()?.into_iter();
+            let mut items = part.into_value::<Vec<E>>()?.into_iter();
             for edit in edits {
                 let end =
                     edit.at.checked_add(edit.removed).filter(|end| *end <= list.len()).ok_or_else(does_not_fit)?;
@@ -56,45 +59,45 @@ fn append<E>(list: &mut Vec<E>, items: Vec<E>) -> Change {
     Change::Appended { from }
 }
 
-fn truncate_to<E: FieldValue>(list: &[E]) -> Saved<Vec<E>> {
+fn truncate_to<E: FieldValue>(list: &[E]) -> UndoValue<Vec<E>> {
     let length = list.len();
-    Saved::Undo(Box::new(move |list: &mut Vec<E>| list.truncate(length)))
+    UndoValue::Undo(Box::new(move |list: &mut Vec<E>| list.truncate(length)))
 }
 
 macro_rules! list_reducer {
     () => {
-        fn read(value: Value) -> Result<Items<E>, Vec<Fault>> {
-            Items::read(value)
+        fn parse_update(value: Value) -> Result<OneOrMany<E>, Vec<ValidationError>> {
+            OneOrMany::read(value)
         }
-        fn part(value: &Vec<E>, change: &Change) -> Datum {
+        fn delta(value: &Vec<E>, change: &Change) -> AnyValue {
             list_part(value, change)
         }
-        fn restore(value: &mut Vec<E>, change: &Change, part: Datum) -> Result<(), Fault> {
+        fn apply_delta(value: &mut Vec<E>, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
             list_restore(value, change, part)
         }
     };
 }
 
-/// Adds items at the end.
+/// Appends items.
 pub struct Append;
 
 impl<E: FieldValue> Reducer<Vec<E>> for Append {
-    type Input = Items<E>;
+    type Input = OneOrMany<E>;
     const FALLIBLE: bool = false;
     list_reducer!();
 
     fn name() -> String {
         "append".to_owned()
     }
-    fn reduce(current: &mut Vec<E>, input: Items<E>) -> Result<Change, Fault> {
+    fn reduce(current: &mut Vec<E>, input: OneOrMany<E>) -> Result<Change, ValidationError> {
         Ok(append(current, input.0))
     }
-    fn save(value: &Vec<E>) -> Saved<Vec<E>> {
+    fn undo_value(value: &Vec<E>) -> UndoValue<Vec<E>> {
         truncate_to(value)
     }
 }
 
-/// Adds items at the end of a list that keeps the last `most`; what must go goes into `gone`.
+/// Appends items to a list that keeps the last `most`; moves the removed items into `gone`.
 fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, most: usize, gone: Option<&mut Vec<E>>) -> Change {
     if items.is_empty() {
         return Change::Unchanged;
@@ -117,28 +120,28 @@ fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, most: usize, gone: Opti
     Change::Spliced { edits: vec![front, back] }
 }
 
-/// Adds items at the end and keeps the last `N`.
+/// Appends items and keeps the last `N`.
 pub struct KeepLast<const N: usize>;
 
 impl<E: FieldValue, const N: usize> Reducer<Vec<E>> for KeepLast<N> {
-    type Input = Items<E>;
+    type Input = OneOrMany<E>;
     const FALLIBLE: bool = false;
     list_reducer!();
 
     fn name() -> String {
         format!("keep_last:{N}")
     }
-    fn reduce(current: &mut Vec<E>, input: Items<E>) -> Result<Change, Fault> {
+    fn reduce(current: &mut Vec<E>, input: OneOrMany<E>) -> Result<Change, ValidationError> {
         Ok(keep_last(current, input.0, N, None))
     }
     fn reduce_with_undo(
         current: &mut Vec<E>,
-        input: Items<E>,
-        back: &mut Option<Saved<Vec<E>>>,
-    ) -> Result<Change, Fault> {
+        input: OneOrMany<E>,
+        back: &mut Option<UndoValue<Vec<E>>>,
+    ) -> Result<Change, ValidationError> {
         let (before, mut gone) = (current.len(), Vec::new());
         let change = keep_last(current, input.0, N, Some(&mut gone));
-        *back = Some(Saved::Undo(Box::new(move |list| {
+        *back = Some(UndoValue::Undo(Box::new(move |list| {
             list.truncate(before - gone.len());
             list.splice(..0, gone);
         })));
@@ -146,40 +149,40 @@ impl<E: FieldValue, const N: usize> Reducer<Vec<E>> for KeepLast<N> {
     }
 }
 
-/// Adds items at the end and refuses to grow beyond `N`.
+/// Appends items and rejects growth beyond `N`.
 pub struct Capped<const N: usize>;
 
 impl<E: FieldValue, const N: usize> Reducer<Vec<E>> for Capped<N> {
-    type Input = Items<E>;
+    type Input = OneOrMany<E>;
     list_reducer!();
 
     fn name() -> String {
         format!("capped:{N}")
     }
-    fn reduce(current: &mut Vec<E>, input: Items<E>) -> Result<Change, Fault> {
+    fn reduce(current: &mut Vec<E>, input: OneOrMany<E>) -> Result<Change, ValidationError> {
         let grown = current.len() + input.0.len();
         if grown > N {
-            return Err(Fault::new(format!("the list would have {grown} items, and holds at most {N}")));
+            return Err(ValidationError::new(format!("the list would have {grown} items, and holds at most {N}")));
         }
         Ok(append(current, input.0))
     }
-    fn save(value: &Vec<E>) -> Saved<Vec<E>> {
+    fn undo_value(value: &Vec<E>) -> UndoValue<Vec<E>> {
         truncate_to(value)
     }
 }
 
-/// Adds the items that are not there yet, first appearance first.
+/// Appends missing items, in order of first appearance.
 pub struct SetUnion;
 
 impl<E: FieldValue + PartialEq> Reducer<Vec<E>> for SetUnion {
-    type Input = Items<E>;
+    type Input = OneOrMany<E>;
     const FALLIBLE: bool = false;
     list_reducer!();
 
     fn name() -> String {
         "set_union".to_owned()
     }
-    fn reduce(current: &mut Vec<E>, input: Items<E>) -> Result<Change, Fault> {
+    fn reduce(current: &mut Vec<E>, input: OneOrMany<E>) -> Result<Change, ValidationError> {
         let from = current.len();
         for item in input.0 {
             if !current.contains(&item) {
@@ -188,45 +191,45 @@ impl<E: FieldValue + PartialEq> Reducer<Vec<E>> for SetUnion {
         }
         Ok(if current.len() == from { Change::Unchanged } else { Change::Appended { from } })
     }
-    fn save(value: &Vec<E>) -> Saved<Vec<E>> {
+    fn undo_value(value: &Vec<E>) -> UndoValue<Vec<E>> {
         truncate_to(value)
     }
 }
 
 impl<E: FieldValue + Ord> Reducer<BTreeSet<E>> for SetUnion {
-    type Input = Items<E>;
+    type Input = OneOrMany<E>;
     const FALLIBLE: bool = false;
 
     fn name() -> String {
         "set_union".to_owned()
     }
-    fn reduce(current: &mut BTreeSet<E>, input: Items<E>) -> Result<Change, Fault> {
+    fn reduce(current: &mut BTreeSet<E>, input: OneOrMany<E>) -> Result<Change, ValidationError> {
         let before = current.len();
         current.extend(input.0);
         Ok(if current.len() == before { Change::Unchanged } else { Change::Set })
     }
 }
 
-/// The key by which [`MergeBy`] knows that two items are one. Made by `#[reduce(merge_by = field)]`.
-pub trait KeyOf<E>: Send + Sync + 'static {
-    /// The name of the key, as schemas show it.
+/// The key by which [`MergeBy`] identifies an item. Generated by `#[reduce(merge_by = field)]`.
+pub trait MergeKey<E>: Send + Sync + 'static {
+    /// Name of the key, as shown in schemas.
     const NAME: &'static str;
-    /// True when two items have the same key. A derive knows where the key is, not of which type.
+    /// Returns true if two items have the same key. The derive knows the field of the key, but not its type.
     fn is_same(one: &E, other: &E) -> bool;
 }
 
-/// Replaces items that have the same key, in their place, and adds the others at the end.
+/// Replaces items with the same key in place, and appends the others.
 pub struct MergeBy<K>(std::marker::PhantomData<fn() -> K>);
 
-impl<E: FieldValue, K: KeyOf<E>> Reducer<Vec<E>> for MergeBy<K> {
-    type Input = Items<E>;
+impl<E: FieldValue, K: MergeKey<E>> Reducer<Vec<E>> for MergeBy<K> {
+    type Input = OneOrMany<E>;
     const FALLIBLE: bool = false;
     list_reducer!();
 
     fn name() -> String {
         format!("merge_by:{}", K::NAME)
     }
-    fn reduce(current: &mut Vec<E>, input: Items<E>) -> Result<Change, Fault> {
+    fn reduce(current: &mut Vec<E>, input: OneOrMany<E>) -> Result<Change, ValidationError> {
         let from = current.len();
         let mut replaced: BTreeSet<usize> = BTreeSet::new();
         for item in input.0 {

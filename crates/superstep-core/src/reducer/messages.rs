@@ -1,51 +1,51 @@
-//! The fold over message lists: replace by id, remove, append. The rules are in [`crate::message`].
+//! The reducer over message lists: replace by id, remove, append. The rules are in [`crate::message`].
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Reducer, Saved};
+use super::{Reducer, UndoValue};
 use crate::change::Change;
-use crate::datum::Datum;
-use crate::fault::Fault;
-use crate::message::{Message, MessageEdits, MessageId, Messages};
+use crate::message::{Message, MessageId, MessageUpdates, Messages};
+use crate::validation_error::ValidationError;
+use crate::value::AnyValue;
 
-/// Replaces messages that have the same id in their place, removes, and appends the rest.
+/// Replaces messages with the same id in place, removes messages, and appends the others.
 pub struct AddMessages;
 
 impl Reducer<Messages> for AddMessages {
-    type Input = MessageEdits;
-    const STAMPS: bool = true;
+    type Input = MessageUpdates;
+    const ASSIGNS_IDS: bool = true;
 
     fn name() -> String {
         "add_messages".to_owned()
     }
-    fn reduce(current: &mut Messages, input: MessageEdits) -> Result<Change, Fault> {
+    fn reduce(current: &mut Messages, input: MessageUpdates) -> Result<Change, ValidationError> {
         current.fold(input)
     }
-    fn part(value: &Messages, change: &Change) -> Datum {
-        Datum::live(value.part(change))
+    fn delta(value: &Messages, change: &Change) -> AnyValue {
+        AnyValue::native(value.delta(change))
     }
-    fn restore(value: &mut Messages, change: &Change, part: Datum) -> Result<(), Fault> {
-        value.restore(change, part.take::<Vec<Arc<Message>>>()?)
+    fn apply_delta(value: &mut Messages, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
+        value.apply_delta(change, part.into_value::<Vec<Arc<Message>>>()?)
     }
     fn reduce_with_undo(
         current: &mut Messages,
-        input: MessageEdits,
-        back: &mut Option<Saved<Messages>>,
-    ) -> Result<Change, Fault> {
+        input: MessageUpdates,
+        back: &mut Option<UndoValue<Messages>>,
+    ) -> Result<Change, ValidationError> {
         let before = current.len();
-        *back = Some(match current.is_appended_to_by(&input) {
-            // A copy would share the list, and sharing makes every append copy the end of it.
-            true => Saved::Undo(Box::new(move |messages| messages.truncate(before))),
-            false => Saved::Value(current.clone()),
+        *back = Some(match current.is_append_only(&input) {
+            // A clone would share the list, and then every append would copy its last chunk.
+            true => UndoValue::Undo(Box::new(move |messages| messages.truncate(before))),
+            false => UndoValue::Value(current.clone()),
         });
         current.fold(input)
     }
-    fn read(value: Value) -> Result<MessageEdits, Vec<Fault>> {
-        MessageEdits::try_from(value).map_err(|fault| vec![fault])
+    fn parse_update(value: Value) -> Result<MessageUpdates, Vec<ValidationError>> {
+        MessageUpdates::try_from(value).map_err(|fault| vec![fault])
     }
-    fn stamp(input: &mut MessageEdits, fresh: &mut dyn FnMut() -> String) {
+    fn assign_ids(input: &mut MessageUpdates, fresh: &mut dyn FnMut() -> String) {
         input.stamp(&mut || MessageId::from(fresh()));
     }
 }

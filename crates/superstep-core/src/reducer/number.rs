@@ -1,58 +1,58 @@
-//! Folds that add, and folds that keep the larger or the smaller value.
+//! Reducers that add, and reducers that keep the larger or the smaller value.
 
 use serde_json::Value;
 
 use super::list::{list_part, list_restore};
-use super::{FieldValue, Items, Reducer, Saved, restore_whole};
+use super::{FieldValue, OneOrMany, Reducer, UndoValue, restore_full_value};
 use crate::change::Change;
-use crate::datum::{Datum, Payload};
-use crate::fault::Fault;
+use crate::validation_error::ValidationError;
+use crate::value::{AnyValue, ErasedValue};
 
-/// Adds: numbers are summed and never wrap, texts are joined, lists are concatenated.
+/// Adds: numbers are summed without wrapping, texts are joined, lists are concatenated.
 pub struct Add;
 
-/// A type that [`Add`] folds.
+/// A type that [`Add`] can reduce.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added to",
     note = "`#[reduce(add)]` works on numbers, `String` and `Vec`; for other types write `#[reduce(with = my_fold)]`"
 )]
 pub trait Addable: FieldValue {
-    /// What is added.
-    type Input: Payload + FieldValue;
-    /// Whether adding can fail.
+    /// Type of the added value.
+    type Input: ErasedValue + FieldValue;
+    /// True if adding can fail.
     const FALLIBLE: bool;
     /// Adds in place.
     ///
     /// # Errors
-    /// When the sum does not fit the type.
-    fn add(&mut self, input: Self::Input) -> Result<Change, Fault>;
-    /// The piece a change speaks of.
-    fn part(&self, change: &Change) -> Datum;
+    /// Returns an error if the sum does not fit the type.
+    fn add(&mut self, input: Self::Input) -> Result<Change, ValidationError>;
+    /// Returns the delta for a change.
+    fn part(&self, change: &Change) -> AnyValue;
     /// Replays a change.
     ///
     /// # Errors
-    /// When the piece does not fit.
-    fn restore(&mut self, change: &Change, part: Datum) -> Result<(), Fault>;
-    /// Reads what is added from JSON.
+    /// Returns an error if the delta does not fit.
+    fn restore(&mut self, change: &Change, part: AnyValue) -> Result<(), ValidationError>;
+    /// Parses the added value from JSON.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with JSON pointers below the field.
-    fn read(value: Value) -> Result<Self::Input, Vec<Fault>> {
+    /// Returns all validation errors, with JSON pointers below the field.
+    fn read(value: Value) -> Result<Self::Input, Vec<ValidationError>> {
         crate::field::read(value)
     }
-    /// What takes the next addition back.
-    fn save(&self) -> Saved<Self> {
-        Saved::Value(self.clone())
+    /// Returns the data that undoes the next addition.
+    fn save(&self) -> UndoValue<Self> {
+        UndoValue::Value(self.clone())
     }
 }
 
 macro_rules! whole {
     () => {
-        fn part(&self, _change: &Change) -> Datum {
-            Datum::live(self.clone())
+        fn part(&self, _change: &Change) -> AnyValue {
+            AnyValue::native(self.clone())
         }
-        fn restore(&mut self, change: &Change, part: Datum) -> Result<(), Fault> {
-            restore_whole(self, change, part)
+        fn restore(&mut self, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
+            restore_full_value(self, change, part)
         }
     };
 }
@@ -63,10 +63,10 @@ macro_rules! whole_numbers_add {
             type Input = $number;
             const FALLIBLE: bool = true;
             whole!();
-            fn add(&mut self, input: $number) -> Result<Change, Fault> {
+            fn add(&mut self, input: $number) -> Result<Change, ValidationError> {
                 let sum = self.checked_add(input).ok_or_else(|| {
-                    Fault::new(format!("{self} + {input} does not fit {}", stringify!($number)))
-                        .help("use a wider integer or a float")
+                    ValidationError::new(format!("{self} + {input} does not fit {}", stringify!($number)))
+                        .with_help("use a wider integer or a float")
                 })?;
                 *self = sum;
                 Ok(if input == 0 { Change::Unchanged } else { Change::Set })
@@ -82,7 +82,7 @@ macro_rules! floats_add {
             type Input = $number;
             const FALLIBLE: bool = false;
             whole!();
-            fn add(&mut self, input: $number) -> Result<Change, Fault> {
+            fn add(&mut self, input: $number) -> Result<Change, ValidationError> {
                 *self += input;
                 Ok(Change::Set)
             }
@@ -95,29 +95,29 @@ impl Addable for String {
     type Input = String;
     const FALLIBLE: bool = false;
     whole!();
-    fn add(&mut self, input: String) -> Result<Change, Fault> {
+    fn add(&mut self, input: String) -> Result<Change, ValidationError> {
         self.push_str(&input);
         Ok(if input.is_empty() { Change::Unchanged } else { Change::Set })
     }
 }
 
 impl<E: FieldValue> Addable for Vec<E> {
-    type Input = Items<E>;
+    type Input = OneOrMany<E>;
     const FALLIBLE: bool = false;
-    fn add(&mut self, input: Items<E>) -> Result<Change, Fault> {
+    fn add(&mut self, input: OneOrMany<E>) -> Result<Change, ValidationError> {
         super::Append::reduce(self, input)
     }
-    fn part(&self, change: &Change) -> Datum {
+    fn part(&self, change: &Change) -> AnyValue {
         list_part(self, change)
     }
-    fn restore(&mut self, change: &Change, part: Datum) -> Result<(), Fault> {
+    fn restore(&mut self, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
         list_restore(self, change, part)
     }
-    fn read(value: Value) -> Result<Items<E>, Vec<Fault>> {
-        Items::read(value)
+    fn read(value: Value) -> Result<OneOrMany<E>, Vec<ValidationError>> {
+        OneOrMany::read(value)
     }
-    fn save(&self) -> Saved<Self> {
-        <super::Append as Reducer<Self>>::save(self)
+    fn save(&self) -> UndoValue<Self> {
+        <super::Append as Reducer<Self>>::undo_value(self)
     }
 }
 
@@ -125,7 +125,7 @@ impl<A: Addable<Input = A>> Addable for Option<A> {
     type Input = A;
     const FALLIBLE: bool = A::FALLIBLE;
     whole!();
-    fn add(&mut self, input: A) -> Result<Change, Fault> {
+    fn add(&mut self, input: A) -> Result<Change, ValidationError> {
         match self {
             Some(current) => current.add(input),
             None => {
@@ -143,19 +143,19 @@ impl<T: Addable> Reducer<T> for Add {
     fn name() -> String {
         "add".to_owned()
     }
-    fn reduce(current: &mut T, input: T::Input) -> Result<Change, Fault> {
+    fn reduce(current: &mut T, input: T::Input) -> Result<Change, ValidationError> {
         current.add(input)
     }
-    fn part(value: &T, change: &Change) -> Datum {
+    fn delta(value: &T, change: &Change) -> AnyValue {
         value.part(change)
     }
-    fn restore(value: &mut T, change: &Change, part: Datum) -> Result<(), Fault> {
+    fn apply_delta(value: &mut T, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
         value.restore(change, part)
     }
-    fn read(value: Value) -> Result<T::Input, Vec<Fault>> {
+    fn parse_update(value: Value) -> Result<T::Input, Vec<ValidationError>> {
         T::read(value)
     }
-    fn save(value: &T) -> Saved<T> {
+    fn undo_value(value: &T) -> UndoValue<T> {
         value.save()
     }
 }
@@ -170,8 +170,8 @@ macro_rules! keeps_one {
             const FALLIBLE: bool = false;
 
             fn name() -> String { $name.to_owned() }
-            fn reduce(current: &mut T, input: T) -> Result<Change, Fault> {
-                // A value that cannot be compared, such as NaN, is not better.
+            fn reduce(current: &mut T, input: T) -> Result<Change, ValidationError> {
+                // A value that cannot be compared, such as NaN, does not replace the current one.
                 if input $better *current {
                     *current = input;
                     return Ok(Change::Set);

@@ -1,19 +1,19 @@
-//! What may be given to a setter of an update: the reducer's input, something that plainly becomes one,
-//! or an [`Overwrite`] of the whole value.
+//! The values that a setter of an update accepts: the input of the reducer, a value that converts to it, or an
+//! [`Overwrite`] of the full value.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::{
-    Add, AddMessages, Append, Capped, DeepMerge, FieldValue, Items, KeepLast, KeyOf, MapEdits, Max, Merge, MergeBy,
-    Min, Reducer, Replace, SetUnion,
+    Add, AddMessages, Append, Capped, DeepMerge, FieldValue, KeepLast, MapUpdate, Max, Merge, MergeBy, MergeKey, Min,
+    OneOrMany, Reducer, Replace, SetUnion,
 };
-use crate::datum::Datum;
-use crate::message::{MessageEdits, Messages};
-use crate::update::{How, Overwrite};
+use crate::message::{MessageUpdates, Messages};
+use crate::update::{Overwrite, WriteMode};
+use crate::value::AnyValue;
 
-// The implementations are not recommended: the note says in one line what a list of them says in twenty.
+// The implementations are not listed in the error: the note says in one line what a list of them says in twenty.
 
 /// A value that can be written to a field of type `T` with reducer `R`.
 #[diagnostic::on_unimplemented(
@@ -22,58 +22,58 @@ use crate::update::{How, Overwrite};
     note = "give a value of the field's type, one item or many for a list, or `Overwrite(value)` to replace it whole"
 )]
 pub trait IntoWrite<T, R> {
-    /// The value as a write.
-    fn into_write(self) -> (How, Datum);
+    /// Converts the value into a write.
+    fn into_write(self) -> (WriteMode, AnyValue);
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: FieldValue, R: Reducer<T>> IntoWrite<T, R> for Overwrite<T> {
-    fn into_write(self) -> (How, Datum) {
-        (How::Overwrite, Datum::live(self.0))
+    fn into_write(self) -> (WriteMode, AnyValue) {
+        (WriteMode::Overwrite, AnyValue::native(self.0))
     }
 }
 
-fn input<I: FieldValue>(value: I) -> (How, Datum) {
-    (How::Reduce, Datum::live(value))
+fn input<I: FieldValue>(value: I) -> (WriteMode, AnyValue) {
+    (WriteMode::Reduce, AnyValue::native(value))
 }
 
 impl<T: FieldValue> IntoWrite<T, Replace> for T {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: FieldValue> IntoWrite<Option<T>, Replace> for T {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(Some(self))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl IntoWrite<String, Replace> for &str {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self.to_owned())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl IntoWrite<Option<String>, Replace> for &str {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(Some(self.to_owned()))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl IntoWrite<String, Add> for String {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl IntoWrite<String, Add> for &str {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self.to_owned())
     }
 }
@@ -82,11 +82,11 @@ macro_rules! numbers {
     ($($number:ty),*) => {$(
         #[diagnostic::do_not_recommend]
         impl IntoWrite<$number, Add> for $number {
-            fn into_write(self) -> (How, Datum) { input(self) }
+            fn into_write(self) -> (WriteMode, AnyValue) { input(self) }
         }
         #[diagnostic::do_not_recommend]
         impl IntoWrite<Option<$number>, Add> for $number {
-            fn into_write(self) -> (How, Datum) { input(self) }
+            fn into_write(self) -> (WriteMode, AnyValue) { input(self) }
         }
     )*};
 }
@@ -94,14 +94,14 @@ numbers!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f6
 
 #[diagnostic::do_not_recommend]
 impl<T: FieldValue + PartialOrd> IntoWrite<T, Max> for T {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: FieldValue + PartialOrd> IntoWrite<T, Min> for T {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self)
     }
 }
@@ -110,23 +110,23 @@ macro_rules! lists {
     ($([$($generics:tt)*] $reducer:ty;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<E: FieldValue, $($generics)*> IntoWrite<Vec<E>, $reducer> for E {
-            fn into_write(self) -> (How, Datum) { input(Items(vec![self])) }
+            fn into_write(self) -> (WriteMode, AnyValue) { input(OneOrMany(vec![self])) }
         }
         #[diagnostic::do_not_recommend]
         impl<E: FieldValue, $($generics)*> IntoWrite<Vec<E>, $reducer> for Vec<E> {
-            fn into_write(self) -> (How, Datum) { input(Items(self)) }
+            fn into_write(self) -> (WriteMode, AnyValue) { input(OneOrMany(self)) }
         }
         #[diagnostic::do_not_recommend]
         impl<E: FieldValue, const COUNT: usize, $($generics)*> IntoWrite<Vec<E>, $reducer> for [E; COUNT] {
-            fn into_write(self) -> (How, Datum) { input(Items(Vec::from(self))) }
+            fn into_write(self) -> (WriteMode, AnyValue) { input(OneOrMany(Vec::from(self))) }
         }
         #[diagnostic::do_not_recommend]
         impl<E: FieldValue, $($generics)*> IntoWrite<Vec<E>, $reducer> for Option<E> {
-            fn into_write(self) -> (How, Datum) { input(Items(Vec::from_iter(self))) }
+            fn into_write(self) -> (WriteMode, AnyValue) { input(OneOrMany(Vec::from_iter(self))) }
         }
         #[diagnostic::do_not_recommend]
         impl<$($generics)*> IntoWrite<Vec<String>, $reducer> for &str {
-            fn into_write(self) -> (How, Datum) { input(Items(vec![self.to_owned()])) }
+            fn into_write(self) -> (WriteMode, AnyValue) { input(OneOrMany(vec![self.to_owned()])) }
         }
     )*};
 }
@@ -139,60 +139,60 @@ lists! {
 }
 
 #[diagnostic::do_not_recommend]
-impl<E: FieldValue, K: KeyOf<E>> IntoWrite<Vec<E>, MergeBy<K>> for E {
-    fn into_write(self) -> (How, Datum) {
-        input(Items(vec![self]))
+impl<E: FieldValue, K: MergeKey<E>> IntoWrite<Vec<E>, MergeBy<K>> for E {
+    fn into_write(self) -> (WriteMode, AnyValue) {
+        input(OneOrMany(vec![self]))
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<E: FieldValue, K: KeyOf<E>> IntoWrite<Vec<E>, MergeBy<K>> for Vec<E> {
-    fn into_write(self) -> (How, Datum) {
-        input(Items(self))
+impl<E: FieldValue, K: MergeKey<E>> IntoWrite<Vec<E>, MergeBy<K>> for Vec<E> {
+    fn into_write(self) -> (WriteMode, AnyValue) {
+        input(OneOrMany(self))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<E: FieldValue + Ord> IntoWrite<std::collections::BTreeSet<E>, SetUnion> for E {
-    fn into_write(self) -> (How, Datum) {
-        input(Items(vec![self]))
+    fn into_write(self) -> (WriteMode, AnyValue) {
+        input(OneOrMany(vec![self]))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<E: FieldValue + Ord> IntoWrite<std::collections::BTreeSet<E>, SetUnion> for Vec<E> {
-    fn into_write(self) -> (How, Datum) {
-        input(Items(self))
+    fn into_write(self) -> (WriteMode, AnyValue) {
+        input(OneOrMany(self))
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<K: FieldValue + Ord, V: FieldValue, I: Into<MapEdits<K, V>>> IntoWrite<BTreeMap<K, V>, Merge> for I
+impl<K: FieldValue + Ord, V: FieldValue, I: Into<MapUpdate<K, V>>> IntoWrite<BTreeMap<K, V>, Merge> for I
 where
-    MapEdits<K, V>: FieldValue,
+    MapUpdate<K, V>: FieldValue,
 {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self.into())
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<I: Into<MapEdits<String, Value>>> IntoWrite<BTreeMap<String, Value>, DeepMerge> for I {
-    fn into_write(self) -> (How, Datum) {
+impl<I: Into<MapUpdate<String, Value>>> IntoWrite<BTreeMap<String, Value>, DeepMerge> for I {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self.into())
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl IntoWrite<Value, DeepMerge> for Value {
-    fn into_write(self) -> (How, Datum) {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<I: Into<MessageEdits>> IntoWrite<Messages, AddMessages> for I {
-    fn into_write(self) -> (How, Datum) {
+impl<I: Into<MessageUpdates>> IntoWrite<Messages, AddMessages> for I {
+    fn into_write(self) -> (WriteMode, AnyValue) {
         input(self.into())
     }
 }

@@ -1,34 +1,34 @@
-//! What a schema declares, refuses, reads and writes.
+//! Tests of schemas: declaration, validation, parsing and serialization.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply};
+use crate::apply::{ApplyOptions, FieldSet, TaskUpdate, apply};
+use crate::dynamic_state::DynamicState;
 use crate::json_reducer::REDUCER_NAMES;
-use crate::record::Record;
 use crate::types::FieldType;
 
 fn build(map: Value) -> Arc<Schema> {
     Schema::from_json("state", &map).expect("a schema")
 }
 
-/// Place, fact and advice of everything that is wrong with a schema.
+/// Returns pointer, message and help of every mistake in a schema.
 fn problems(map: &Value) -> Vec<(String, String, String)> {
     let error = Schema::from_json("state", map).expect_err("refused");
-    assert_eq!(error.code(), Code::InvalidGraph);
-    listed(error.problems())
+    assert_eq!(error.code(), ErrorCode::InvalidGraph);
+    listed(error.diagnostics())
 }
 
-fn listed(problems: &[Problem]) -> Vec<(String, String, String)> {
-    let row = |problem: &Problem| {
+fn listed(problems: &[Diagnostic]) -> Vec<(String, String, String)> {
+    let row = |problem: &Diagnostic| {
         (problem.pointer.clone(), problem.message.clone(), problem.help.clone().unwrap_or_default())
     };
     problems.iter().map(row).collect()
 }
 
-fn facts(problems: &[Problem]) -> Vec<(String, String)> {
+fn facts(problems: &[Diagnostic]) -> Vec<(String, String)> {
     listed(problems).into_iter().map(|(pointer, message, _)| (pointer, message)).collect()
 }
 
@@ -40,20 +40,20 @@ fn object(value: Value) -> Map<String, Value> {
     value.as_object().cloned().expect("an object")
 }
 
-/// Folds what a node wrote as JSON, and gives the state, the warnings and the new marks.
+/// Applies a JSON update of a node, and returns the state, the warnings and the new written fields.
 fn write(schema: &Schema, update: Value) -> Result<(Value, Vec<String>), Error> {
     let mut notes = Vec::new();
-    let read = schema.read_update(object(update), &mut notes);
-    let update = read.map_err(|problems| Error::listing(Code::TypeMismatch, "refused", problems))?;
+    let read = schema.update_from_json(object(update), &mut notes);
+    let update = read.map_err(|problems| Error::with_diagnostics(ErrorCode::TypeMismatch, "refused", problems))?;
     let (mut state, mut written) = (schema.initial_state(), FieldSet::default());
     let updates = [TaskUpdate { node: "a".into(), update }];
-    let applied = apply(schema, &mut state, &mut written, updates, FoldRules::default())?;
+    let applied = apply(schema, &mut state, &mut written, updates, ApplyOptions::default())?;
     notes.extend(applied.warnings.into_iter().map(|(_, message)| message));
     Ok((schema.to_json(&*state).expect("data"), notes))
 }
 
-/// R-GRA-2, R-GRA-5, R-GRA-8: everything but the name is optional; without a type any value is taken, without a
-/// reducer the last one stays.
+/// R-GRA-2, R-GRA-5, R-GRA-8: only the name is required; without a type any value is accepted, without a reducer
+/// the last one stays.
 #[test]
 fn a_field_needs_only_a_name() {
     let schema = Schema::builder("state")
@@ -100,8 +100,8 @@ fn names_that_differ_are_two_fields() {
     assert_eq!(schema.find("NAME"), None);
 }
 
-/// R-GRA-4: empty, reserved and repeated names are refused when the schema is built, all of them, with every other
-/// problem of the schema.
+/// R-GRA-4: empty, reserved and repeated names are rejected when the schema is built, all of them, with every other
+/// mistake of the schema.
 #[test]
 fn bad_names_are_listed_all_at_once() {
     let error = Schema::builder("state")
@@ -119,10 +119,10 @@ fn bad_names_are_listed_all_at_once() {
         ("/a~1b/reducer", "unknown reducer `ad`"),
         ("/ok", "no value is both at least 2 and at most 1"),
     ]);
-    assert_eq!(facts(error.problems()), expected);
+    assert_eq!(facts(error.diagnostics()), expected);
 }
 
-/// R-GRA-6: every type has its form in a schema, and refuses what is none.
+/// R-GRA-6: every type has its form in a schema, and rejects values of other types.
 #[test]
 fn every_type_is_declared_and_enforced() {
     let person = json!({ "schema": { "type": "object", "required": ["name"] } });
@@ -145,12 +145,13 @@ fn every_type_is_declared_and_enforced() {
         assert_eq!(write(&schema, json!({ "x": good })).expect("it fits").0["x"], good, "{kind}");
         if let Some(bad) = bad {
             let error = write(&schema, json!({ "x": bad })).expect_err("refused");
-            assert!(error.problems()[0].pointer.starts_with("/x"), "{kind}: {error}");
+            assert!(error.diagnostics()[0].pointer.starts_with("/x"), "{kind}: {error}");
         }
     }
 }
 
-/// R-GRA-7: `enforce` refuses with field, types and node; `warn` says the same and takes the value; `off` is silent.
+/// R-GRA-7: `enforce` rejects with field, types and node; `warn` reports the same and accepts the value; `off` is
+/// silent.
 #[test]
 fn types_are_enforced_warned_of_or_left_alone() {
     let schema = |types| {
@@ -161,14 +162,14 @@ fn types_are_enforced_warned_of_or_left_alone() {
     let raw = |schema: &Schema| {
         let mut update = Update::new();
         let field = schema.find("count").expect("declared");
-        update.push(Write { field, how: How::Reduce, value: json!("str").into() });
+        update.push(Write { field, mode: WriteMode::Reduce, value: json!("str").into() });
         let updates = [TaskUpdate { node: "counter".into(), update }];
         let mut state = schema.initial_state();
-        let applied = apply(schema, &mut state, &mut FieldSet::default(), updates, FoldRules::default());
+        let applied = apply(schema, &mut state, &mut FieldSet::default(), updates, ApplyOptions::default());
         applied.map(|applied| (schema.to_json(&*state).expect("data")["count"].clone(), applied.warnings))
     };
     let error = raw(&schema(TypeChecks::Enforce)).expect_err("refused");
-    assert_eq!(error.code(), Code::TypeMismatch);
+    assert_eq!(error.code(), ErrorCode::TypeMismatch);
     assert_eq!(error.to_string(), "error[SS-005]: node `counter`: field `count`: expected integer, found string");
     let (value, warnings) = raw(&schema(TypeChecks::Warn)).expect("taken");
     assert_eq!(value, "str");
@@ -176,7 +177,7 @@ fn types_are_enforced_warned_of_or_left_alone() {
     assert_eq!(raw(&schema(TypeChecks::Off)).expect("taken"), (json!("str"), Vec::new()));
 }
 
-/// R-GRA-7: the result of a fold is held to the type, not only the update.
+/// R-GRA-7: the type is checked for the reduced value, not only for the update.
 #[test]
 fn a_fold_that_leaves_the_type_is_refused() {
     let schema = build(json!({ "count": { "type": "integer", "reducer": "append", "default": 1 } }));
@@ -184,7 +185,7 @@ fn a_fold_that_leaves_the_type_is_refused() {
     assert_eq!(error.to_string(), "error[SS-005]: node `a`: field `count`: expected integer, found array");
 }
 
-/// R-GRA-9, R-GRA-37: a default is copied to any depth; R-GRA-10: or made by a function, for every state anew.
+/// R-GRA-9, R-GRA-37: a default is copied to any depth; R-GRA-10: or created by a function, separately for every state.
 #[test]
 fn every_state_has_its_own_defaults() {
     let made = Arc::new(AtomicU32::new(0));
@@ -200,9 +201,9 @@ fn every_state_has_its_own_defaults() {
     let mut changed = first.clone();
     let mut notes = Vec::new();
     let update = object(json!({ "deep": { "list": [[1, 2]], "map": { "a": { "b": 1 } } } }));
-    let update = schema.read_update(update, &mut notes).expect("it fits");
+    let update = schema.update_from_json(update, &mut notes).expect("it fits");
     let updates = [TaskUpdate { node: "a".into(), update }];
-    apply(&schema, &mut changed, &mut FieldSet::default(), updates, FoldRules::default()).expect("applied");
+    apply(&schema, &mut changed, &mut FieldSet::default(), updates, ApplyOptions::default()).expect("applied");
     let deep = |state: &Arc<AnyState>| schema.to_json(&**state).expect("data")["deep"].clone();
     assert_eq!(deep(&changed), json!({ "list": [[1, 2]], "map": { "a": { "b": 1 } } }));
     for state in [&first, &second, &schema.initial_state()] {
@@ -210,7 +211,7 @@ fn every_state_has_its_own_defaults() {
     }
 }
 
-/// R-GRA-11: each key is a field; a map has options, each of them optional, anything else means none.
+/// R-GRA-11: each key is a field; a map has options, each of them optional, any other value means none.
 #[test]
 fn the_short_form_takes_maps_and_anything_else() {
     let schema = build(json!({
@@ -231,7 +232,7 @@ fn the_short_form_takes_maps_and_anything_else() {
     assert_eq!(write(&schema, json!({ "text": "not checked" })).expect("any value").0["text"], "not checked");
 }
 
-/// R-GRA-11: what is not an option, or not a value of one, is refused by name and place.
+/// R-GRA-11: an unknown option, or an invalid value of one, is rejected by name and pointer.
 #[test]
 fn wrong_options_are_refused_with_their_place() {
     let rows = [
@@ -254,7 +255,7 @@ fn wrong_options_are_refused_with_their_place() {
     }
 }
 
-/// R-GRA-12: reducers are named by string; an unknown one is refused with all that are known.
+/// R-GRA-12: reducers are named by a string; an unknown one is rejected with a list of the valid names.
 #[test]
 fn an_unknown_reducer_lists_the_known_ones() {
     let known = ["add", "append", "merge", "replace", "add_messages", "keep_last:10", "set_union", "set_once"];
@@ -267,7 +268,7 @@ fn an_unknown_reducer_lists_the_known_ones() {
     assert!(found[0].2.starts_with("did you mean `append`?"), "{found:?}");
 }
 
-/// R-GRA-13: `fields()` has name, type, reducer, default and flags, and what a value is held to.
+/// R-GRA-13: `fields()` has name, type, reducer, default and flags, allowed values and bounds.
 #[test]
 fn a_schema_describes_itself() {
     let schema = build(json!({
@@ -310,10 +311,10 @@ fn a_schema_exports_json_schema() {
     );
     let input = schema.json_schema(|field| !field.flags.private);
     assert_eq!(object(input["properties"].clone()).keys().collect::<Vec<_>>(), ["count", "level"]);
-    assert!(crate::types::Schema::new(all).is_ok());
+    assert!(crate::types::JsonSchemaValidator::new(all).is_ok());
 }
 
-/// R-GRA-13, R-GRA-47: the slot of undeclared fields is not a field anybody declared.
+/// R-GRA-13, R-GRA-47: the slot of undeclared fields is not described as a field.
 #[test]
 fn undeclared_fields_are_not_described() {
     let schema = allowing();
@@ -338,23 +339,23 @@ fn the_initial_state_has_every_field() {
     let schema = build(json!({ "items": { "default": [] }, "count": { "default": 0 }, "status": {} }));
     let state = schema.initial_state();
     assert_eq!(schema.to_json(&*state).expect("data"), json!({ "items": [], "count": 0, "status": null }));
-    let record = state.downcast_ref::<Record>().expect("a record");
+    let record = state.downcast_ref::<DynamicState>().expect("a record");
     assert_eq!(*record.get("items"), json!([]));
     assert_eq!(*record.get("nothing"), json!(null));
 }
 
-/// R-GRA-47: an unknown key is refused with the nearest name, or with all names.
+/// R-GRA-47: an unknown key is rejected with the nearest name, or with all names.
 #[test]
 fn an_unknown_field_is_refused_with_the_nearest_name() {
-    let schema = unknown(UnknownFields::Refuse);
-    let refused = |update| listed(&schema.read_update(object(update), &mut Vec::new()).expect_err("refused"));
+    let schema = unknown(UnknownFields::Reject);
+    let refused = |update| listed(&schema.update_from_json(object(update), &mut Vec::new()).expect_err("refused"));
     let row = |pointer: &str, message: &str, help: &str| vec![(pointer.into(), message.into(), help.into())];
     assert_eq!(refused(json!({ "statsu": 1 })), row("/statsu", "no field `statsu`", "did you mean `status`?"));
     assert_eq!(refused(json!({ "a/b": 1 })), row("/a~1b", "no field `a/b`", "the fields are `status`"));
     assert_eq!(refused(json!({ "__extras__": {} }))[0].1, "no field `__extras__`");
 }
 
-/// R-GRA-47: `allow` keeps an unknown key, the last value winning over time; `drop` leaves it out with a warning.
+/// R-GRA-47: `allow` keeps an unknown key, later values replace earlier ones; `drop` leaves it out with a warning.
 #[test]
 fn unknown_fields_are_kept_or_dropped_when_told() {
     let update = json!({ "status": "open", "color": ["red"], "size": { "__overwrite__": 3 } });
@@ -366,12 +367,12 @@ fn unknown_fields_are_kept_or_dropped_when_told() {
     assert_eq!(notes, [dropped("color"), dropped("size")]);
 }
 
-/// R-GRA-47: what was kept is there to be read by name.
+/// R-GRA-47: an allowed undeclared field can be read by name.
 #[test]
 fn an_allowed_field_is_read_by_its_name() {
     let schema = allowing();
-    let state = schema.read_state(object(json!({ "status": "open", "color": "red" }))).expect("read");
-    let record = state.downcast_ref::<Record>().expect("a record");
+    let state = schema.state_from_json(object(json!({ "status": "open", "color": "red" }))).expect("read");
+    let record = state.downcast_ref::<DynamicState>().expect("a record");
     assert_eq!(*record.get("color"), json!("red"));
     assert_eq!(record.to_json(), json!({ "status": "open", "color": "red" }));
 }
@@ -391,7 +392,7 @@ fn everything_wrong_with_an_update_is_listed_at_once() {
         "talk": [{ "role": "user", "content": "hi" }, { "role": "cat", "content": "miau" }],
     });
     let mut notes = Vec::new();
-    let found = schema.read_update(object(update), &mut notes).expect_err("refused");
+    let found = schema.update_from_json(object(update), &mut notes).expect_err("refused");
     let expected = own(&[
         ("/count", "expected integer, found string"),
         ("/person", "missing \"name\""),
@@ -429,16 +430,16 @@ fn json_and_toml_give_the_same_schema() {
     assert_eq!(json.describe(), toml.describe());
     assert_eq!(json.json_schema(|_| true), toml.json_schema(|_| true));
     let error = Schema::from_toml("state", "count = {").expect_err("refused");
-    assert_eq!(error.code(), Code::InvalidGraph);
+    assert_eq!(error.code(), ErrorCode::InvalidGraph);
 }
 
-/// D6: a state from outside is held to the types; every field that does not read is listed.
+/// D6: the types of an external state are checked; every field that cannot be parsed is listed.
 #[test]
 fn a_state_that_does_not_read_is_refused_whole() {
     let schema = build(json!({ "count": { "type": "integer" }, "talk": { "type": "messages" } }));
-    let read = |state| schema.read_state(object(state)).map(|_| ()).expect_err("refused");
+    let read = |state| schema.state_from_json(object(state)).map(|_| ()).expect_err("refused");
     let error = read(json!({ "count": "1", "talk": [{ "role": "cat" }], "cuont": 1 }));
-    let places: Vec<&str> = error.problems().iter().map(|problem| &*problem.pointer).collect();
+    let places: Vec<&str> = error.diagnostics().iter().map(|problem| &*problem.pointer).collect();
     assert_eq!(places, ["/count", "/cuont", "/talk/0"]);
 }
 
@@ -459,7 +460,7 @@ fn any_state() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// R-GRA-47: a state that is written and read is the same state, undeclared fields and all.
+    /// R-GRA-47: a state survives a round trip through JSON, including undeclared fields.
     #[test]
     fn a_state_is_read_back_from_what_it_writes(state in any_state()) {
         let fields = json!({
@@ -468,10 +469,10 @@ proptest! {
         });
         let schema =
             Schema::builder("state").fields_from_json(&fields).unknown_fields(UnknownFields::Allow).build().unwrap();
-        let read = schema.read_state(object(state.clone())).unwrap();
+        let read = schema.state_from_json(object(state.clone())).unwrap();
         let written = schema.to_json(&*read).unwrap();
-        let again = schema.read_state(object(written.clone())).unwrap();
-        prop_assert_eq!(read.downcast_ref::<Record>().unwrap(), again.downcast_ref::<Record>().unwrap());
+        let again = schema.state_from_json(object(written.clone())).unwrap();
+        prop_assert_eq!(read.downcast_ref::<DynamicState>().unwrap(), again.downcast_ref::<DynamicState>().unwrap());
         for name in ["any", "list", "count"] {
             prop_assert_eq!(written[name].to_string(), state[name].to_string());
         }

@@ -1,15 +1,15 @@
-//! When two JSON values are the same, and which of them is less: one meaning for all stores.
+//! Equality and order of JSON values, with one definition for all stores.
 //!
-//! Numbers are compared by their exact value, so `1` and `1.0` are the same; texts byte by byte. Nothing else has an
-//! order, and values of two kinds have none between them.
+//! Numbers are compared by their exact value, so `1` and `1.0` are equal; texts byte by byte. Other kinds have no
+//! order, and values of two kinds are never ordered.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use crate::json_reducer::order::compare_numbers;
+use crate::json_reducer::ordering::compare_numbers;
 
-/// Whether two values are the same, numbers by value, objects whatever the order of their keys.
+/// Returns true if two values are equal, numbers by value, objects regardless of the order of their keys.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,
@@ -21,7 +21,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The order of two values, where they have one.
+/// Returns the order of two values, if they have one.
 pub(super) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Some(compare_numbers(a, b)),

@@ -1,7 +1,7 @@
-//! Which items are wanted, by what is in their values: a tree of conditions over paths of keys.
+//! Filters: a tree of conditions over paths in the values of items.
 //!
-//! Decided here and in no database, so that one filter finds the same items in every store. Keys are names and never
-//! patterns or code.
+//! Evaluated here and not in a database, so that one filter finds the same items in every store. Keys are names and
+//! never patterns or code.
 
 use std::cmp::Ordering;
 
@@ -9,41 +9,41 @@ use serde_json::Value;
 
 use super::compare::{order, same};
 
-mod read;
+mod parse;
 #[cfg(test)]
 mod tests;
 
-/// The way to a value: keys of objects, from the outside in. A key is taken as it is; a dot in it is a dot.
+/// A path to a value: keys of objects, from the outside in. A key is used verbatim; a dot in it is a dot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keys(Vec<String>);
+pub struct ValuePath(Vec<String>);
 
-impl Keys {
-    /// The keys.
+impl ValuePath {
+    /// Returns the keys.
     #[must_use]
     pub fn as_slice(&self) -> &[String] {
         &self.0
     }
 
-    /// What stands there; a missing key and a value that is no object have nothing below them.
+    /// Returns the value at the path; `None` below a missing key or a value that is not an object.
     #[must_use]
     pub fn find<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(value, |value, key| value.as_object()?.get(key))
     }
 }
 
-impl From<&str> for Keys {
+impl From<&str> for ValuePath {
     fn from(key: &str) -> Self {
         Self(vec![key.to_owned()])
     }
 }
 
-impl<T: Into<String>, const N: usize> From<[T; N]> for Keys {
+impl<T: Into<String>, const N: usize> From<[T; N]> for ValuePath {
     fn from(keys: [T; N]) -> Self {
         Self(keys.into_iter().map(Into::into).collect())
     }
 }
 
-impl From<Vec<String>> for Keys {
+impl From<Vec<String>> for ValuePath {
     fn from(keys: Vec<String>) -> Self {
         Self(keys)
     }
@@ -51,45 +51,45 @@ impl From<Vec<String>> for Keys {
 
 /// A condition on the value of an item.
 ///
-/// Numbers are compared by value, so `1` is `1.0`; texts byte by byte. Only numbers and texts have an order, and none
-/// between them: `Less` and its like never hold for two kinds of value, nor for what is absent. `null` is a value and
-/// not absent.
+/// Numbers are compared by value, so `1` equals `1.0`; texts byte by byte. Only numbers and texts have an order,
+/// and none between the two kinds: `Less` and the other order conditions never hold for two kinds of value, nor for
+/// an absent value. `null` is a value and not absent.
 ///
 /// ```
 /// use serde_json::json;
 /// use superstep_core::store::Filter;
 ///
-/// let filter = Filter::All(vec![Filter::is("kind", "note"), Filter::greater(["author", "age"], 17)]);
+/// let filter = Filter::All(vec![Filter::eq("kind", "note"), Filter::gt(["author", "age"], 17)]);
 /// assert!(filter.matches(&json!({ "kind": "note", "author": { "age": 30 } })));
 /// assert!(!filter.matches(&json!({ "kind": "note", "author": { "age": "30" } })));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// There is a value and it is this one.
-    Is(Keys, Value),
-    /// There is no value, or another one.
-    Not(Keys, Value),
-    /// There is a smaller one.
-    Less(Keys, Value),
-    /// There is this or a smaller one.
-    LessOrEqual(Keys, Value),
-    /// There is a greater one.
-    Greater(Keys, Value),
-    /// There is this or a greater one.
-    GreaterOrEqual(Keys, Value),
-    /// There is one of these.
-    In(Keys, Vec<Value>),
-    /// There is a value, of whatever kind.
-    Exists(Keys),
-    /// All of these hold; an empty list does.
+    /// The value exists and equals this one.
+    Eq(ValuePath, Value),
+    /// The value is absent, or differs from this one.
+    Ne(ValuePath, Value),
+    /// The value exists and is less than this one.
+    Lt(ValuePath, Value),
+    /// The value exists and is less than or equal to this one.
+    Lte(ValuePath, Value),
+    /// The value exists and is greater than this one.
+    Gt(ValuePath, Value),
+    /// The value exists and is greater than or equal to this one.
+    Gte(ValuePath, Value),
+    /// The value exists and equals one of these.
+    In(ValuePath, Vec<Value>),
+    /// The value exists, whatever its kind.
+    Exists(ValuePath),
+    /// All of these hold; true for an empty list.
     All(Vec<Filter>),
-    /// One of these holds; an empty list does not.
+    /// One of these holds; false for an empty list.
     Any(Vec<Filter>),
-    /// None of these holds; of an empty list none does.
+    /// None of these holds; true for an empty list.
     None(Vec<Filter>),
 }
 
-/// Holds for every item.
+/// A condition that holds for every item.
 impl Default for Filter {
     fn default() -> Self {
         Self::All(Vec::new())
@@ -97,58 +97,58 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// There is a value and it is this one.
-    pub fn is(keys: impl Into<Keys>, value: impl Into<Value>) -> Self {
-        Self::Is(keys.into(), value.into())
+    /// Requires that the value exists and equals this one.
+    pub fn eq(keys: impl Into<ValuePath>, value: impl Into<Value>) -> Self {
+        Self::Eq(keys.into(), value.into())
     }
 
-    /// There is no value, or another one.
-    pub fn not(keys: impl Into<Keys>, value: impl Into<Value>) -> Self {
-        Self::Not(keys.into(), value.into())
+    /// Requires that the value is absent, or differs from this one.
+    pub fn ne(keys: impl Into<ValuePath>, value: impl Into<Value>) -> Self {
+        Self::Ne(keys.into(), value.into())
     }
 
-    /// There is a smaller one.
-    pub fn less(keys: impl Into<Keys>, value: impl Into<Value>) -> Self {
-        Self::Less(keys.into(), value.into())
+    /// Requires a value less than this one.
+    pub fn lt(keys: impl Into<ValuePath>, value: impl Into<Value>) -> Self {
+        Self::Lt(keys.into(), value.into())
     }
 
-    /// There is this or a smaller one.
-    pub fn less_or_equal(keys: impl Into<Keys>, value: impl Into<Value>) -> Self {
-        Self::LessOrEqual(keys.into(), value.into())
+    /// Requires a value less than or equal to this one.
+    pub fn lte(keys: impl Into<ValuePath>, value: impl Into<Value>) -> Self {
+        Self::Lte(keys.into(), value.into())
     }
 
-    /// There is a greater one.
-    pub fn greater(keys: impl Into<Keys>, value: impl Into<Value>) -> Self {
-        Self::Greater(keys.into(), value.into())
+    /// Requires a value greater than this one.
+    pub fn gt(keys: impl Into<ValuePath>, value: impl Into<Value>) -> Self {
+        Self::Gt(keys.into(), value.into())
     }
 
-    /// There is this or a greater one.
-    pub fn greater_or_equal(keys: impl Into<Keys>, value: impl Into<Value>) -> Self {
-        Self::GreaterOrEqual(keys.into(), value.into())
+    /// Requires a value greater than or equal to this one.
+    pub fn gte(keys: impl Into<ValuePath>, value: impl Into<Value>) -> Self {
+        Self::Gte(keys.into(), value.into())
     }
 
-    /// There is one of these.
-    pub fn one_of<V: Into<Value>>(keys: impl Into<Keys>, values: impl IntoIterator<Item = V>) -> Self {
+    /// Requires a value that equals one of these.
+    pub fn one_of<V: Into<Value>>(keys: impl Into<ValuePath>, values: impl IntoIterator<Item = V>) -> Self {
         Self::In(keys.into(), values.into_iter().map(Into::into).collect())
     }
 
-    /// There is a value, of whatever kind.
-    pub fn exists(keys: impl Into<Keys>) -> Self {
+    /// Requires a value, whatever its kind.
+    pub fn exists(keys: impl Into<ValuePath>) -> Self {
         Self::Exists(keys.into())
     }
 
-    /// Whether the condition holds for a value.
+    /// Returns true if the condition holds for a value.
     #[must_use]
     pub fn matches(&self, value: &Value) -> bool {
-        let ordered = |keys: &Keys, bound: &Value| keys.find(value).and_then(|found| order(found, bound));
-        let is = |keys: &Keys, wanted: &Value| keys.find(value).is_some_and(|found| same(found, wanted));
+        let ordered = |keys: &ValuePath, bound: &Value| keys.find(value).and_then(|found| order(found, bound));
+        let is = |keys: &ValuePath, wanted: &Value| keys.find(value).is_some_and(|found| same(found, wanted));
         match self {
-            Self::Is(keys, wanted) => is(keys, wanted),
-            Self::Not(keys, unwanted) => !is(keys, unwanted),
-            Self::Less(keys, bound) => ordered(keys, bound) == Some(Ordering::Less),
-            Self::LessOrEqual(keys, bound) => ordered(keys, bound).is_some_and(Ordering::is_le),
-            Self::Greater(keys, bound) => ordered(keys, bound) == Some(Ordering::Greater),
-            Self::GreaterOrEqual(keys, bound) => ordered(keys, bound).is_some_and(Ordering::is_ge),
+            Self::Eq(keys, wanted) => is(keys, wanted),
+            Self::Ne(keys, unwanted) => !is(keys, unwanted),
+            Self::Lt(keys, bound) => ordered(keys, bound) == Some(Ordering::Less),
+            Self::Lte(keys, bound) => ordered(keys, bound).is_some_and(Ordering::is_le),
+            Self::Gt(keys, bound) => ordered(keys, bound) == Some(Ordering::Greater),
+            Self::Gte(keys, bound) => ordered(keys, bound).is_some_and(Ordering::is_ge),
             Self::In(keys, wanted) => wanted.iter().any(|wanted| is(keys, wanted)),
             Self::Exists(keys) => keys.find(value).is_some(),
             Self::All(filters) => filters.iter().all(|filter| filter.matches(value)),
@@ -157,13 +157,13 @@ impl Filter {
         }
     }
 
-    /// What a value must be the same as in places, whatever else it has: for a store whose index can tell. Values that
-    /// do not have all of these are not wanted; others may not be wanted either.
+    /// Returns the equalities that every match must satisfy, for a store with an index. Values that violate one of
+    /// them never match; other values may not match either.
     #[must_use]
-    pub fn musts(&self) -> Vec<(&Keys, &Value)> {
+    pub fn required_equalities(&self) -> Vec<(&ValuePath, &Value)> {
         match self {
-            Self::Is(keys, wanted) => vec![(keys, wanted)],
-            Self::All(filters) => filters.iter().flat_map(Self::musts).collect(),
+            Self::Eq(keys, wanted) => vec![(keys, wanted)],
+            Self::All(filters) => filters.iter().flat_map(Self::required_equalities).collect(),
             _ => Vec::new(),
         }
     }

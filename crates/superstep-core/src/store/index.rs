@@ -1,45 +1,45 @@
-//! What of an item can be searched for: all of it, nothing, or what stands at some paths.
+//! The searchable part of an item: all of it, nothing, or the values at some paths.
 //!
-//! Gives texts. What words they have is `text`, what vectors the business of an embedder.
+//! Extracts texts. Their words are computed in `text`, their vectors by an embedder.
 
 use serde_json::Value;
 
-use crate::canonical::in_order;
-use crate::error::{Code, Error, Result};
+use crate::canonical::sorted_entries;
+use crate::error::{Error, ErrorCode, Result};
 
-/// What of an item can be searched for.
+/// The searchable part of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Index {
-    /// Every text, number and truth value in it, as one text.
+pub enum IndexFields {
+    /// Every text, number and boolean in it, as one text.
     #[default]
     All,
     /// Nothing: the item is found by its name and by filters, and by no query.
     None,
-    /// What stands at these paths, each a text of its own: `title`, `author.name`, `chapters[*].text`, `tags[0]`,
+    /// The values at these paths, each a separate text: `title`, `author.name`, `chapters[*].text`, `tags[0]`,
     /// `notes.*`; `$` is the whole value.
     Paths(Vec<String>),
 }
 
-/// One step of a path.
+/// One segment of a path.
 #[derive(Debug, PartialEq, Eq)]
-enum Step<'a> {
+enum PathSegment<'a> {
     Key(&'a str),
     At(usize),
     Each,
 }
 
-impl Index {
-    /// Refuses paths that cannot be read.
+impl IndexFields {
+    /// Rejects paths that cannot be parsed.
     pub(super) fn check(&self) -> Result<()> {
         let Self::Paths(paths) = self else { return Ok(()) };
         paths.iter().try_for_each(|path| match parse(path) {
             Some(_) => Ok(()),
-            None => Err(Error::new(Code::InputInvalid, format!("`{path}` is not a path into a value"))
-                .help("write `title`, `author.name`, `chapters[*].text`, `tags[0]` or `$`")),
+            None => Err(Error::new(ErrorCode::InputInvalid, format!("`{path}` is not a path into a value"))
+                .with_help("write `title`, `author.name`, `chapters[*].text`, `tags[0]` or `$`")),
         })
     }
 
-    /// The texts of a value that can be searched for; none that is empty.
+    /// Returns the searchable texts of a value, without empty ones.
     #[must_use]
     pub fn texts(&self, value: &Value) -> Vec<String> {
         let mut found = Vec::new();
@@ -55,18 +55,18 @@ impl Index {
         found.into_iter().map(text_of).filter(|text| !text.is_empty()).collect()
     }
 
-    /// The form a store keeps: paths, `None` for no index.
+    /// Returns the stored form: paths, `None` for no index.
     #[must_use]
     pub fn to_json(&self) -> Option<Value> {
         match self {
             Self::All => Some(Value::from(Vec::<Value>::new())),
             Self::None => None,
-            // An empty list stands for everything, and no path for nothing.
+            // An empty list means everything, and an absent value means nothing.
             Self::Paths(paths) => (!paths.is_empty()).then(|| Value::from(paths.clone())),
         }
     }
 
-    /// Reads what [`Index::to_json`] gave.
+    /// Parses the stored form of [`IndexFields::to_json`].
     #[must_use]
     pub fn from_json(form: Option<&Value>) -> Self {
         let Some(paths) = form.and_then(Value::as_array) else { return Self::None };
@@ -75,7 +75,7 @@ impl Index {
     }
 }
 
-fn parse(path: &str) -> Option<Vec<Step<'_>>> {
+fn parse(path: &str) -> Option<Vec<PathSegment<'_>>> {
     if path == "$" {
         return Some(Vec::new());
     }
@@ -84,36 +84,36 @@ fn parse(path: &str) -> Option<Vec<Step<'_>>> {
         let (key, mut rest) = part.find('[').map_or((part, ""), |at| part.split_at(at));
         match key {
             "" => return None,
-            "*" => steps.push(Step::Each),
-            key => steps.push(Step::Key(key)),
+            "*" => steps.push(PathSegment::Each),
+            key => steps.push(PathSegment::Key(key)),
         }
         while !rest.is_empty() {
             let (place, after) = rest.strip_prefix('[')?.split_once(']')?;
-            steps.push(if place == "*" { Step::Each } else { Step::At(place.parse().ok()?) });
+            steps.push(if place == "*" { PathSegment::Each } else { PathSegment::At(place.parse().ok()?) });
             rest = after;
         }
     }
     Some(steps)
 }
 
-fn follow<'a>(value: &'a Value, steps: &[Step<'_>], found: &mut Vec<&'a Value>) {
+fn follow<'a>(value: &'a Value, steps: &[PathSegment<'_>], found: &mut Vec<&'a Value>) {
     let Some((step, rest)) = steps.split_first() else { return found.push(value) };
     match (step, value) {
-        (Step::Key(key), Value::Object(fields)) => {
+        (PathSegment::Key(key), Value::Object(fields)) => {
             fields.get(*key).into_iter().for_each(|value| follow(value, rest, found));
         }
-        (Step::At(place), Value::Array(items)) => {
+        (PathSegment::At(place), Value::Array(items)) => {
             items.get(*place).into_iter().for_each(|value| follow(value, rest, found));
         }
-        (Step::Each, Value::Array(items)) => items.iter().for_each(|value| follow(value, rest, found)),
-        (Step::Each, Value::Object(fields)) => {
-            in_order(fields).for_each(|(_, value)| follow(value, rest, found));
+        (PathSegment::Each, Value::Array(items)) => items.iter().for_each(|value| follow(value, rest, found)),
+        (PathSegment::Each, Value::Object(fields)) => {
+            sorted_entries(fields).for_each(|(_, value)| follow(value, rest, found));
         }
         _ => {}
     }
 }
 
-/// Everything in a value that can be read, line by line.
+/// Returns all texts, numbers and booleans of a value, line by line.
 fn text_of(value: &Value) -> String {
     let mut lines = Vec::new();
     gather(value, &mut lines);
@@ -127,7 +127,7 @@ fn gather(value: &Value, lines: &mut Vec<String>) {
         Value::Number(number) => lines.push(number.to_string()),
         Value::String(text) => lines.push(text.clone()),
         Value::Array(items) => items.iter().for_each(|value| gather(value, lines)),
-        Value::Object(fields) => in_order(fields).for_each(|(_, value)| gather(value, lines)),
+        Value::Object(fields) => sorted_entries(fields).for_each(|(_, value)| gather(value, lines)),
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
     fn texts(paths: &[&str]) -> Vec<String> {
         let value = json!({ "title": "Tides", "pages": 12, "tags": ["sea", "moon"], "by": { "name": "Ann", "age": null },
                             "chapters": [{ "text": "one" }, { "text": "two" }, { "other": "three" }] });
-        Index::Paths(paths.iter().map(|path| (*path).to_owned()).collect()).texts(&value)
+        IndexFields::Paths(paths.iter().map(|path| (*path).to_owned()).collect()).texts(&value)
     }
 
     #[test]
@@ -156,16 +156,16 @@ mod tests {
     #[test]
     fn what_is_no_path_is_refused_by_name() {
         for path in ["", "a..b", "a[", "a[x]", "a[1", "a[1]b", ".a"] {
-            let error = Index::Paths(vec![path.to_owned()]).check().unwrap_err();
+            let error = IndexFields::Paths(vec![path.to_owned()]).check().unwrap_err();
             assert!(error.message().contains(&format!("`{path}`")), "{error}");
         }
-        assert!(Index::Paths(vec!["a[0][*].b".to_owned()]).check().is_ok());
+        assert!(IndexFields::Paths(vec!["a[0][*].b".to_owned()]).check().is_ok());
     }
 
     #[test]
     fn the_kept_form_is_read_back() {
-        for index in [Index::All, Index::None, Index::Paths(vec!["a".to_owned()])] {
-            assert_eq!(Index::from_json(index.to_json().as_ref()), index);
+        for index in [IndexFields::All, IndexFields::None, IndexFields::Paths(vec!["a".to_owned()])] {
+            assert_eq!(IndexFields::from_json(index.to_json().as_ref()), index);
         }
     }
 }

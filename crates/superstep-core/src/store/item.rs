@@ -1,50 +1,50 @@
-//! What is kept, and what is found.
+//! Stored items and search results.
 
 use serde_json::Value;
 
-use super::Namespace;
+use super::StoreNamespace;
 
 /// A value with its name and its times, which are microseconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Where it is.
-    pub namespace: Namespace,
-    /// Its name there.
+    /// Namespace of the item.
+    pub namespace: StoreNamespace,
+    /// Key within the namespace.
     pub key: String,
     /// The value.
     pub value: Value,
-    /// When the key was first put.
+    /// Time at which the key was first put.
     pub created_at: i64,
-    /// When the value was last put.
+    /// Time at which the value was last put.
     pub updated_at: i64,
-    /// From when on it is gone; `None` when it stays.
+    /// Time at which the item expires; `None` if it does not.
     pub expires_at: Option<i64>,
 }
 
-/// An item that was found.
+/// An item in a search result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
+pub struct SearchItem {
     /// The item.
     pub item: Item,
-    /// How well it fits the query: more is better. `None` when there was no query. By text from 0 to 1, by vector the
-    /// cosine, from -1 to 1; the two cannot be compared with each other.
+    /// Relevance to the query: higher is better. `None` without a query. For text search from 0 to 1, for vector
+    /// search the cosine, from -1 to 1; the two are not comparable.
     pub score: Option<f64>,
-    /// What the score was made from; `None` when there was no query.
-    pub matched_by: Option<MatchedBy>,
+    /// Method that computed the score; `None` without a query.
+    pub matched_by: Option<MatchSource>,
 }
 
-/// What the score of a hit was made from.
+/// The method that computed the score of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MatchedBy {
-    /// Words of the query that the item has, rare ones counting more.
+pub enum MatchSource {
+    /// Words of the query that the item contains; rare words count more.
     Text,
-    /// The cosine between the vectors of query and item, from the store's embedder. A lexical embedder makes vectors of
+    /// Cosine of the vectors of query and item, from the store's embedder. A lexical embedder builds vectors from
     /// words, and knows no more of their meaning than text search does.
     Vector,
 }
 
-/// Whether what expires then is gone by now.
+/// Returns true if an item with this expiry has expired.
 #[must_use]
-pub fn is_gone(expires_at: Option<i64>, now: i64) -> bool {
+pub fn is_expired(expires_at: Option<i64>, now: i64) -> bool {
     expires_at.is_some_and(|expires| expires <= now)
 }

@@ -1,76 +1,76 @@
-//! What can be asked of a store, as values: so several things are one transaction, and a server can hand them on.
+//! The operations of a store, as values: several of them can form one transaction, and a server can forward them.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Filter, Hit, Index, Item, Namespace};
-use crate::error::{Code, Error, Result};
+use super::{Filter, IndexFields, Item, SearchItem, StoreNamespace};
+use crate::error::{Error, ErrorCode, Result};
 
-/// The most bytes a key has.
-pub const LONGEST_KEY: usize = 1_024;
-/// The most levels a value has.
-const DEEPEST: usize = 100;
-/// The longest anything lasts that does not last for ever: a thousand years.
-pub(super) const LONGEST_LIFE: Duration = Duration::from_secs(1_000 * 366 * 24 * 3_600);
+/// Maximum length of a key in bytes.
+pub const MAX_KEY_BYTES: usize = 1_024;
+/// Maximum nesting depth of a value.
+const MAX_VALUE_DEPTH: usize = 100;
+/// Maximum TTL: a thousand years.
+pub(super) const MAX_TTL: Duration = Duration::from_secs(1_000 * 366 * 24 * 3_600);
 
-/// How long an item lasts.
+/// The time to live of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Lasts {
-    /// As long as the store says.
+pub enum Ttl {
+    /// Default TTL of the store.
     #[default]
-    AsStore,
-    /// Until it is deleted.
+    StoreDefault,
+    /// No expiry.
     Forever,
-    /// So long, from when it was put or last read.
+    /// This TTL, counted from the last put or read.
     For(Duration),
 }
 
-/// Sets a value; an item of that name is replaced, and with it how it is indexed and how long it lasts.
+/// Sets a value; an existing item of that name is replaced, with its index and its TTL.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
-pub struct Put {
-    /// Where.
-    pub namespace: Namespace,
-    /// The name there.
+pub struct PutOp {
+    /// Namespace of the item.
+    pub namespace: StoreNamespace,
+    /// Key within the namespace.
     pub key: String,
     /// The value.
     pub value: Value,
-    /// What of it can be searched for.
-    pub index: Index,
-    /// How long it lasts.
-    pub lasts: Lasts,
+    /// Searchable part of the value.
+    pub index: IndexFields,
+    /// Time to live.
+    pub ttl: Ttl,
 }
 
-impl Put {
-    /// Sets a value that can be searched for as a whole and lasts as long as the store says.
-    pub fn new(namespace: impl Into<Namespace>, key: impl Into<String>, value: impl Into<Value>) -> Self {
+impl PutOp {
+    /// Sets a value that is searchable as a whole, with the default TTL of the store.
+    pub fn new(namespace: impl Into<StoreNamespace>, key: impl Into<String>, value: impl Into<Value>) -> Self {
         let (namespace, key, value) = (namespace.into(), key.into(), value.into());
-        Self { namespace, key, value, index: Index::All, lasts: Lasts::AsStore }
+        Self { namespace, key, value, index: IndexFields::All, ttl: Ttl::StoreDefault }
     }
 
-    /// What of it can be searched for.
-    pub fn index(mut self, index: Index) -> Self {
+    /// Sets the searchable part of the value.
+    pub fn index(mut self, index: IndexFields) -> Self {
         self.index = index;
         self
     }
 
-    /// How long it lasts, from now or from when it is last read.
-    pub fn lasts(mut self, time: Duration) -> Self {
-        self.lasts = Lasts::For(time);
+    /// Sets the TTL, counted from the put or the last read.
+    pub fn ttl(mut self, time: Duration) -> Self {
+        self.ttl = Ttl::For(time);
         self
     }
 
-    /// As [`Put::lasts`], in minutes, as LangGraph counts. What is not a time is taken for none at all.
-    pub fn lasts_minutes(self, minutes: f64) -> Self {
-        let seconds = (minutes * 60.0).clamp(0.0, LONGEST_LIFE.as_secs_f64());
-        // A number that is none stays none in the clamp.
-        self.lasts(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+    /// Sets the TTL like [`PutOp::ttl`], in minutes as in LangGraph. Negative values and NaN count as zero.
+    pub fn ttl_minutes(self, minutes: f64) -> Self {
+        let seconds = (minutes * 60.0).clamp(0.0, MAX_TTL.as_secs_f64());
+        // NaN stays NaN in the clamp.
+        self.ttl(Duration::try_from_secs_f64(seconds).unwrap_or_default())
     }
 
-    /// Lasts until it is deleted, whatever the store says.
-    pub fn forever(mut self) -> Self {
-        self.lasts = Lasts::Forever;
+    /// Disables expiry, regardless of the default of the store.
+    pub fn no_ttl(mut self) -> Self {
+        self.ttl = Ttl::Forever;
         self
     }
 }
@@ -78,121 +78,121 @@ impl Put {
 /// Reads an item.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
-pub struct Get {
-    /// Where.
-    pub namespace: Namespace,
-    /// The name there.
+pub struct GetOp {
+    /// Namespace of the item.
+    pub namespace: StoreNamespace,
+    /// Key within the namespace.
     pub key: String,
-    /// Whether it lasts anew from now on; as the store says where it is `None`.
-    pub refresh: Option<bool>,
+    /// True if the read restarts the TTL; `None`: the default of the store.
+    pub refresh_ttl: Option<bool>,
 }
 
-impl Get {
+impl GetOp {
     /// Reads an item.
-    pub fn new(namespace: impl Into<Namespace>, key: impl Into<String>) -> Self {
-        Self { namespace: namespace.into(), key: key.into(), refresh: None }
+    pub fn new(namespace: impl Into<StoreNamespace>, key: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), key: key.into(), refresh_ttl: None }
     }
 
-    /// Whether it lasts anew from now on.
+    /// Sets whether the read restarts the TTL.
     pub fn refresh(mut self, refresh: bool) -> Self {
-        self.refresh = Some(refresh);
+        self.refresh_ttl = Some(refresh);
         self
     }
 }
 
-/// Removes an item.
+/// Deletes an item.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Delete {
-    /// Where.
-    pub namespace: Namespace,
-    /// The name there.
+pub struct DeleteOp {
+    /// Namespace of the item.
+    pub namespace: StoreNamespace,
+    /// Key within the namespace.
     pub key: String,
 }
 
-impl Delete {
-    /// Removes an item.
-    pub fn new(namespace: impl Into<Namespace>, key: impl Into<String>) -> Self {
+impl DeleteOp {
+    /// Deletes an item.
+    pub fn new(namespace: impl Into<StoreNamespace>, key: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), key: key.into() }
     }
 }
 
-/// How a query is compared with items.
+/// The search mode of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum By {
-    /// By vector where the store has an embedder, by text where not.
+pub enum SearchMode {
+    /// By vector if the store has an embedder, otherwise by text.
     #[default]
-    Best,
+    Auto,
     /// By words.
     Text,
-    /// By vector; refused where the store has no embedder.
+    /// By vector; rejected if the store has no embedder.
     Vector,
 }
 
-/// Finds items. Without a query the newest come first; with one the best do, and only what can be searched for.
+/// Searches items. Without a query the newest come first; with a query the best, and only searchable items.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
-pub struct Search {
-    /// The first labels of the namespaces that are looked at; none for all.
-    pub prefix: Namespace,
-    /// What must hold.
+pub struct SearchOp {
+    /// Prefix of the searched namespaces; empty for all.
+    pub prefix: StoreNamespace,
+    /// Condition on the values.
     pub filter: Filter,
-    /// What is looked for, in words.
+    /// Query text.
     pub query: Option<String>,
-    /// How the query is compared with items.
-    pub by: By,
-    /// At most so many.
+    /// Search mode of the query.
+    pub mode: SearchMode,
+    /// Maximum number of results.
     pub limit: usize,
-    /// Without the first so many.
+    /// Number of results to skip.
     pub offset: usize,
-    /// Whether what is found lasts anew from now on; as the store says where it is `None`.
-    pub refresh: Option<bool>,
+    /// True if the search restarts the TTL of the results; `None`: the default of the store.
+    pub refresh_ttl: Option<bool>,
 }
 
-impl Search {
-    /// Everything under a namespace, the newest ten.
-    pub fn new(prefix: impl Into<Namespace>) -> Self {
-        let (filter, query, by) = (Filter::default(), None, By::Best);
-        Self { prefix: prefix.into(), filter, query, by, limit: 10, offset: 0, refresh: None }
+impl SearchOp {
+    /// Searches everything under a namespace; returns the newest ten.
+    pub fn new(prefix: impl Into<StoreNamespace>) -> Self {
+        let (filter, query, mode) = (Filter::default(), None, SearchMode::Auto);
+        Self { prefix: prefix.into(), filter, query, mode, limit: 10, offset: 0, refresh_ttl: None }
     }
 
-    /// Everything in the store, the newest ten.
-    pub fn everywhere() -> Self {
-        Self::new(Namespace::default())
+    /// Searches the whole store; returns the newest ten.
+    pub fn all_namespaces() -> Self {
+        Self::new(StoreNamespace::default())
     }
 
-    /// What must hold.
+    /// Sets the condition on the values.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
         self
     }
 
-    /// What is looked for, in words.
+    /// Sets the query text.
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.query = Some(query.into());
         self
     }
 
-    /// How the query is compared with items.
-    pub fn by(mut self, by: By) -> Self {
-        self.by = by;
+    /// Sets the search mode of the query.
+    pub fn by(mut self, by: SearchMode) -> Self {
+        self.mode = by;
         self
     }
 
-    /// At most so many; 10 unless told.
+    /// Sets the maximum number of results. Default: 10.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Without the first so many.
+    /// Sets the number of results to skip.
     pub fn offset(mut self, offset: usize) -> Self {
         self.offset = offset;
         self
     }
 
-    /// Whether what is found lasts anew from now on.
+    /// Sets whether the search restarts the TTL of the results.
     pub fn refresh(mut self, refresh: bool) -> Self {
-        self.refresh = Some(refresh);
+        self.refresh_ttl = Some(refresh);
         self
     }
 }
@@ -200,54 +200,54 @@ impl Search {
 /// Lists namespaces that have items, ascending label by label.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
-pub struct ListNamespaces {
+pub struct ListNamespacesOp {
     /// The first labels; `*` is any label.
-    pub prefix: Namespace,
+    pub prefix: StoreNamespace,
     /// The last labels; `*` is any label.
-    pub suffix: Namespace,
-    /// Deeper ones are cut, and told once.
+    pub suffix: StoreNamespace,
+    /// Maximum depth; deeper namespaces are truncated to it and listed once.
     pub max_depth: Option<usize>,
-    /// At most so many.
+    /// Maximum number of namespaces.
     pub limit: usize,
-    /// Without the first so many.
+    /// Number of namespaces to skip.
     pub offset: usize,
 }
 
-impl Default for ListNamespaces {
+impl Default for ListNamespacesOp {
     fn default() -> Self {
-        let (prefix, suffix) = (Namespace::default(), Namespace::default());
+        let (prefix, suffix) = (StoreNamespace::default(), StoreNamespace::default());
         Self { prefix, suffix, max_depth: None, limit: 100, offset: 0 }
     }
 }
 
-impl ListNamespaces {
-    /// The labels up to the first `*`: where a store has to look.
+impl ListNamespacesOp {
+    /// Returns the labels up to the first `*`: the prefix that a store has to scan.
     #[must_use]
-    pub fn place(&self) -> Namespace {
+    pub fn literal_prefix(&self) -> StoreNamespace {
         self.prefix.cut(self.prefix.labels().iter().take_while(|label| *label != "*").count())
     }
 }
 
-/// One thing asked of a store.
+/// One operation of a store.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Operation {
+pub enum StoreOp {
     /// Sets a value.
-    Put(Put),
+    Put(PutOp),
     /// Reads an item.
-    Get(Get),
-    /// Removes an item.
-    Delete(Delete),
-    /// Finds items.
-    Search(Search),
+    Get(GetOp),
+    /// Deletes an item.
+    Delete(DeleteOp),
+    /// Searches items.
+    Search(SearchOp),
     /// Lists namespaces.
-    Namespaces(ListNamespaces),
+    Namespaces(ListNamespacesOp),
 }
 
-impl Operation {
-    /// Refuses what no store does.
+impl StoreOp {
+    /// Rejects operations that are invalid for every store.
     ///
     /// # Errors
-    /// When a namespace, a key or a path is not one.
+    /// Returns an error if a namespace, a key, a path or a value is invalid.
     pub fn check(&self) -> Result<()> {
         let (namespace, key) = match self {
             Self::Put(put) => {
@@ -265,28 +265,29 @@ impl Operation {
         };
         namespace.check()?;
         match key.len() {
-            1..=LONGEST_KEY => Ok(()),
-            0 => Err(Error::new(Code::InputInvalid, format!("a key of `{namespace}` is empty")).help("give it a name")),
+            1..=MAX_KEY_BYTES => Ok(()),
+            0 => Err(Error::new(ErrorCode::InputInvalid, format!("a key of `{namespace}` is empty"))
+                .with_help("give it a name")),
             _ => Err(Error::new(
-                Code::InputInvalid,
-                format!("a key of `{namespace}` is longer than {LONGEST_KEY} bytes"),
+                ErrorCode::InputInvalid,
+                format!("a key of `{namespace}` is longer than {MAX_KEY_BYTES} bytes"),
             )
-            .help("use a shorter name, such as a hash, and keep the long one in the value")),
+            .with_help("use a shorter name, such as a hash, and keep the long one in the value")),
         }
     }
 }
 
-/// Refuses a value that could be written and not be read again.
+/// Rejects a value that could be written but not parsed again.
 fn check_depth(value: &Value) -> Result<()> {
     let mut level = vec![value];
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_VALUE_DEPTH {
         level = level.into_iter().flat_map(below).collect();
         if level.is_empty() {
             return Ok(());
         }
     }
-    Err(Error::new(Code::InputInvalid, format!("a value has more than {DEEPEST} levels"))
-        .help("keep its parts as items of their own"))
+    Err(Error::new(ErrorCode::InputInvalid, format!("a value has more than {MAX_VALUE_DEPTH} levels"))
+        .with_help("keep its parts as items of their own"))
 }
 
 fn below(value: &Value) -> Vec<&Value> {
@@ -297,24 +298,24 @@ fn below(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// What a store says to an operation, in kind.
+/// The result of an operation, by kind.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// To a put.
+pub enum OpResult {
+    /// Result of a put.
     Done,
-    /// To a get.
+    /// Result of a get.
     Item(Option<Item>),
-    /// To a delete: whether there was one.
+    /// Result of a delete: true if the item existed.
     Deleted(bool),
-    /// To a search.
-    Hits(Vec<Hit>),
-    /// To a list of namespaces.
-    Namespaces(Vec<Namespace>),
+    /// Result of a search.
+    Hits(Vec<SearchItem>),
+    /// Result of a list of namespaces.
+    Namespaces(Vec<StoreNamespace>),
 }
 
 macro_rules! operations {
     ($($name:ident: $kind:ty),*) => {$(
-        impl From<$kind> for Operation {
+        impl From<$kind> for StoreOp {
             fn from(asked: $kind) -> Self {
                 Self::$name(asked)
             }
@@ -322,21 +323,21 @@ macro_rules! operations {
     )*};
 }
 
-operations!(Put: Put, Get: Get, Delete: Delete, Search: Search, Namespaces: ListNamespaces);
+operations!(Put: PutOp, Get: GetOp, Delete: DeleteOp, Search: SearchOp, Namespaces: ListNamespacesOp);
 
-/// Of the namespaces a store has, ascending and each once, those that a list asks for.
+/// Selects the namespaces that a list requests; expects them ascending and without duplicates.
 #[must_use]
-pub fn select(namespaces: impl IntoIterator<Item = Namespace>, list: &ListNamespaces) -> Vec<Namespace> {
+pub fn select(namespaces: impl IntoIterator<Item = StoreNamespace>, list: &ListNamespacesOp) -> Vec<StoreNamespace> {
     let (prefix, suffix) = (list.prefix.labels(), list.suffix.labels());
     let fits = |labels: &[String]| {
         labels.len() >= prefix.len().max(suffix.len())
-            && Namespace::fits(&labels[..prefix.len()], prefix)
-            && Namespace::fits(&labels[labels.len() - suffix.len()..], suffix)
+            && StoreNamespace::fits(&labels[..prefix.len()], prefix)
+            && StoreNamespace::fits(&labels[labels.len() - suffix.len()..], suffix)
     };
-    let mut selected: Vec<Namespace> = Vec::new();
+    let mut selected: Vec<StoreNamespace> = Vec::new();
     for namespace in namespaces.into_iter().filter(|namespace| fits(namespace.labels())) {
         let cut = namespace.cut(list.max_depth.unwrap_or(usize::MAX));
-        // What is cut the same stands side by side, as the shorter sorts before the longer.
+        // Namespaces with the same truncated form are adjacent, because the shorter sorts before the longer.
         if selected.last() != Some(&cut) {
             selected.push(cut);
         }

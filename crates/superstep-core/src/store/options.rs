@@ -1,71 +1,71 @@
-//! How a store treats what it is given, whichever store it is.
+//! Options that are common to all stores.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::operation::LONGEST_LIFE;
-use super::{Lasts, Put};
+use super::operation::MAX_TTL;
+use super::{PutOp, Ttl};
 use crate::port::{Clock, SharedEmbedder};
 
-/// How a store treats what it is given, whichever store it is.
+/// The options that are common to all stores.
 #[derive(Clone)]
 #[must_use]
-pub struct Options {
-    /// Where time comes from; the machine's clock unless told.
+pub struct StoreOptions {
+    /// Source of time. Default: the system clock.
     pub clock: Option<Arc<dyn Clock>>,
-    /// What makes vectors of texts; without one there is text search only.
+    /// Embedder; without one only text search is available.
     pub embedder: Option<SharedEmbedder>,
-    /// How long items last when a put does not say; for ever unless told.
-    pub lasts: Option<Duration>,
-    /// Whether reading an item makes it last anew, when a read does not say. It does unless told.
+    /// TTL of items whose put sets none. Default: no expiry.
+    pub default_ttl: Option<Duration>,
+    /// True if a read restarts the TTL, unless the read sets its own value. Default: true.
     pub refresh_on_read: bool,
 }
 
-impl Default for Options {
+impl Default for StoreOptions {
     fn default() -> Self {
-        Self { clock: None, embedder: None, lasts: None, refresh_on_read: true }
+        Self { clock: None, embedder: None, default_ttl: None, refresh_on_read: true }
     }
 }
 
-impl Options {
-    /// Takes the time from this clock.
+impl StoreOptions {
+    /// Sets the clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Makes vectors of what is put, and searches by them.
+    /// Sets the embedder for stored texts and for vector search.
     pub fn embedder(mut self, embedder: impl Into<SharedEmbedder>) -> Self {
         self.embedder = Some(embedder.into());
         self
     }
 
-    /// How long items last when a put does not say.
-    pub fn lasts(mut self, time: Duration) -> Self {
-        self.lasts = Some(time);
+    /// Sets the TTL of items whose put sets none.
+    pub fn default_ttl(mut self, time: Duration) -> Self {
+        self.default_ttl = Some(time);
         self
     }
 
-    /// Whether reading an item makes it last anew, when a read does not say.
+    /// Sets whether a read restarts the TTL, if the read sets no value.
     pub fn refresh_on_read(mut self, refresh: bool) -> Self {
         self.refresh_on_read = refresh;
         self
     }
 
-    /// How long what is put lasts, in microseconds; `None` for ever.
+    /// Returns the TTL of a put, in microseconds; `None` for no expiry.
     #[must_use]
-    pub fn life(&self, put: &Put) -> Option<i64> {
-        let time = match put.lasts {
-            Lasts::AsStore => self.lasts,
-            Lasts::Forever => None,
-            Lasts::For(time) => Some(time),
+    pub fn ttl_micros(&self, put: &PutOp) -> Option<i64> {
+        let time = match put.ttl {
+            Ttl::StoreDefault => self.default_ttl,
+            Ttl::Forever => None,
+            Ttl::For(time) => Some(time),
         };
-        time.map(|time| i64::try_from(time.min(LONGEST_LIFE).as_micros()).unwrap_or(i64::MAX))
+        time.map(|time| i64::try_from(time.min(MAX_TTL).as_micros()).unwrap_or(i64::MAX))
     }
 
-    /// Whether a read makes what it reads last anew.
+    /// Returns true if a read restarts the TTL.
     #[must_use]
-    pub fn refreshes(&self, asked: Option<bool>) -> bool {
+    pub fn should_refresh(&self, asked: Option<bool>) -> bool {
         asked.unwrap_or(self.refresh_on_read)
     }
 }

@@ -1,6 +1,6 @@
-//! Vectors: how near two are, and the bytes a store keeps of one.
+//! Vectors: the similarity of two, and the stored bytes of one.
 
-/// The cosine between two vectors, from -1 to 1; 0 where one of them has no length or they are not of one dimension.
+/// Returns the cosine of two vectors, from -1 to 1; 0 if one of them has length 0 or their dimensions differ.
 #[must_use]
 pub fn similarity(a: &[f32], b: &[f32]) -> f64 {
     if a.len() != b.len() {
@@ -11,13 +11,13 @@ pub fn similarity(a: &[f32], b: &[f32]) -> f64 {
     if lengths > 0.0 { (product(a, b) / lengths).clamp(-1.0, 1.0) } else { 0.0 }
 }
 
-/// A vector as bytes, smallest first.
+/// Returns a vector as little-endian bytes.
 #[must_use]
 pub fn to_bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// Reads [`to_bytes`]; `None` when the bytes are not of a vector.
+/// Parses the bytes of [`to_bytes`]; `None` if they are not a vector.
 #[must_use]
 pub fn from_bytes(bytes: &[u8]) -> Option<Vec<f32>> {
     let (numbers, rest) = bytes.as_chunks::<4>();

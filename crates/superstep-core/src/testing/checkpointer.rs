@@ -1,33 +1,35 @@
-//! The promises every checkpointer keeps, as tests.
+//! The contract of every checkpointer, as tests.
 //!
-//! One line in the tests of an implementation makes each of them a test of its own:
-//! `mod conformance { superstep_core::checkpointer_conformance!(Memory::new); }`. A store that needs a runtime says how
-//! a future is driven: `checkpointer_conformance!(open, |future| RUNTIME.block_on(future))`. `open` gives an empty
-//! store each time and is called inside that runtime.
+//! One line in the tests of an implementation defines a test for each of them:
+//! `mod conformance { superstep_core::checkpointer_conformance!(Memory::new); }`. A checkpointer that needs a
+//! runtime passes a function that drives a future:
+//! `checkpointer_conformance!(open, |future| RUNTIME.block_on(future))`. `open` returns an empty checkpointer each
+//! time and is called inside that runtime.
 //!
-//! A check writes as the engine would: states are folded by a schema, commits carry the changes and the state after.
+//! A check writes as the engine does: a schema reduces the states, commits contain the changes and the state after
+//! them.
 
 use crate::port::{BoxFuture, SharedCheckpointer};
 
 pub mod atomic;
-pub mod copies;
+pub mod concurrency;
+pub mod copy_thread;
+pub mod delete_events;
 pub mod events;
-pub mod forgetting;
-pub mod growth;
+pub mod field_changes;
+pub mod forks;
 pub mod history;
 pub mod leases;
-pub mod lineage;
-pub mod parallel;
-pub mod pending;
-pub mod records;
+pub mod metadata;
+pub mod pending_entries;
+pub mod prune;
+pub mod prune_runs;
 pub mod retention;
-pub mod runs;
 pub mod threads;
-pub mod upkeep;
 pub mod values;
 mod writer;
 
-/// Runs one check on an empty store.
+/// Runs one check on an empty checkpointer.
 pub fn check<C, F>(
     open: impl FnOnce() -> C + Send + 'static,
     drive: impl Fn(BoxFuture<'static, ()>),
@@ -42,10 +44,10 @@ pub fn check<C, F>(
     }));
 }
 
-/// Expands to one test for each promise of a checkpointer, in modules; put it in a module of its own.
+/// Expands to one test for each guarantee of a checkpointer, in modules; invoke it in a module of its own.
 ///
-/// The first argument opens an empty store. The second drives a future to its end and is only needed by stores that
-/// live on a runtime.
+/// The first argument opens an empty checkpointer. The second drives a future to completion and is only needed by
+/// checkpointers that require a runtime.
 #[macro_export]
 macro_rules! checkpointer_conformance {
     ($open:expr) => {

@@ -1,19 +1,20 @@
-//! The promises every store keeps that has values under keys, as tests.
+//! The contract of every key-value store, as tests.
 //!
-//! One line in the tests of an implementation makes each of them a test of its own:
-//! `mod conformance { superstep_core::key_value_conformance!(|| Files::open(folder()).unwrap()); }`. A store that needs
-//! a runtime says how a future is driven, as for [`checkpointer_conformance!`](crate::checkpointer_conformance).
+//! One line in the tests of an implementation defines a test for each guarantee:
+//! `mod conformance { superstep_core::key_value_conformance!(|| Files::open(folder()).unwrap()); }`. A store that
+//! needs a runtime passes a function that drives a future, as for
+//! [`checkpointer_conformance!`](crate::checkpointer_conformance).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Code;
-use crate::port::{BoxFuture, KeyValue, LONGEST_KEY, Put};
+use crate::error::ErrorCode;
+use crate::port::{BoxFuture, KeyValue, MAX_KEY_BYTES, PutOptions};
 
-pub mod races;
+pub mod concurrency;
 
-/// A short time to last.
+/// A short TTL.
 const MOMENT: Duration = Duration::from_millis(40);
 
 /// Runs one check on an empty store.
@@ -29,15 +30,15 @@ pub fn check<K: KeyValue, F: Future<Output = ()> + Send + 'static>(
 }
 
 async fn put<K: KeyValue>(store: &K, key: &str, value: &[u8]) {
-    assert!(store.put(key, value, Put::default()).await.expect("putting works"), "{key}: a value is replaced");
+    assert!(store.put(key, value, PutOptions::default()).await.expect("putting works"), "{key}: a value is replaced");
 }
 
 async fn put_new<K: KeyValue>(store: &K, key: &str, value: &[u8]) -> bool {
-    store.put(key, value, Put { only_new: true, lasts: None }).await.expect("putting works")
+    store.put(key, value, PutOptions { if_absent: true, ttl: None }).await.expect("putting works")
 }
 
 async fn put_for<K: KeyValue>(store: &K, key: &str, lasts: Duration) {
-    store.put(key, b"brief", Put { only_new: false, lasts: Some(lasts) }).await.expect("putting works");
+    store.put(key, b"brief", PutOptions { if_absent: false, ttl: Some(lasts) }).await.expect("putting works");
 }
 
 async fn get<K: KeyValue>(store: &K, key: &str) -> Option<Vec<u8>> {
@@ -48,7 +49,7 @@ async fn list<K: KeyValue>(store: &K, prefix: &str) -> Vec<String> {
     store.list(prefix, None, usize::MAX).await.expect("listing works")
 }
 
-/// Waits until a key is gone, by the clock of the store.
+/// Waits until a key has expired, by the clock of the store.
 #[expect(clippy::disallowed_methods, reason = "a store outside has a clock that nobody here can move")]
 async fn until_gone<K: KeyValue>(store: &K, key: &str) {
     for _ in 0..2_000 {
@@ -60,7 +61,7 @@ async fn until_gone<K: KeyValue>(store: &K, key: &str) {
     panic!("`{key}` did not lapse");
 }
 
-/// R-FWK-39: what is put is got, also when it is nothing, and until it is replaced.
+/// R-FWK-39: a value is returned until it is replaced, also an empty one.
 pub async fn what_is_put_is_got<K: KeyValue>(store: Arc<K>) {
     let every: Vec<u8> = (0..=255).collect();
     for value in [&every[..], b"", b"\0", b"after", &every[..]] {
@@ -69,7 +70,7 @@ pub async fn what_is_put_is_got<K: KeyValue>(store: Arc<K>) {
     }
 }
 
-/// R-FWK-39: a key that is not there has no value; several are answered in their order.
+/// R-FWK-39: a missing key has no value; several keys are answered in their order.
 pub async fn a_key_that_is_not_there_has_no_value<K: KeyValue>(store: Arc<K>) {
     assert_eq!(get(&*store, "none").await, None);
     put(&*store, "one", b"1").await;
@@ -81,7 +82,7 @@ pub async fn a_key_that_is_not_there_has_no_value<K: KeyValue>(store: Arc<K>) {
     assert!(store.get_many(&[]).await.expect("getting works").is_empty());
 }
 
-/// R-FWK-39: a new key is refused where there is one, and taken where it was deleted.
+/// R-FWK-39: a put of a new key is rejected if the key exists, and accepted after its deletion.
 pub async fn a_new_key_is_refused_where_one_is<K: KeyValue>(store: Arc<K>) {
     assert!(put_new(&*store, "key", b"first").await);
     assert!(!put_new(&*store, "key", b"second").await);
@@ -93,7 +94,7 @@ pub async fn a_new_key_is_refused_where_one_is<K: KeyValue>(store: Arc<K>) {
     assert_eq!(get(&*store, "key").await.as_deref(), Some(&b"fifth"[..]));
 }
 
-/// R-FWK-39: deleting removes what is named and nothing else, and what is not there is no error.
+/// R-FWK-39: deleting removes the named keys and no others, and a missing key is no error.
 pub async fn deleting_removes_what_is_named<K: KeyValue>(store: Arc<K>) {
     for key in ["a", "a/b", "a/b/c", "ab", "b"] {
         put(&*store, key, b"x").await;
@@ -110,7 +111,7 @@ pub async fn deleting_removes_what_is_named<K: KeyValue>(store: Arc<K>) {
     assert!(list(&*store, "many/").await.is_empty());
 }
 
-/// R-FWK-39: what lapses is gone for every question, and its key is new.
+/// R-FWK-39: an expired key is absent for every method, and can be put as a new key.
 pub async fn what_lapses_is_gone_for_everyone<K: KeyValue>(store: Arc<K>) {
     put_for(&*store, "brief/1", MOMENT).await;
     put_for(&*store, "brief/2", Duration::from_secs(3_600)).await;
@@ -127,7 +128,7 @@ pub async fn what_lapses_is_gone_for_everyone<K: KeyValue>(store: Arc<K>) {
     assert_eq!(get(&*store, "brief/1").await.as_deref(), Some(&b"new"[..]));
 }
 
-/// R-FWK-39: what is put again lasts as it was put last.
+/// R-FWK-39: a repeated put replaces the TTL.
 pub async fn what_is_put_again_lasts_as_it_was_put_last<K: KeyValue>(store: Arc<K>) {
     put_for(&*store, "kept", MOMENT).await;
     put(&*store, "kept", b"for ever").await;
@@ -158,7 +159,7 @@ pub async fn keys_are_listed_byte_by_byte<K: KeyValue>(store: Arc<K>) {
     }
 }
 
-/// R-FWK-39: a list begins after a key, which need not be there, and ends at a limit.
+/// R-FWK-39: a list starts after a key, which need not exist, and ends at a limit.
 pub async fn keys_are_listed_page_by_page<K: KeyValue>(store: Arc<K>) {
     let mut keys: Vec<String> = (0..60).map(|number| format!("p/{}/{}", number % 7, number * 37 % 101)).collect();
     keys.extend(["o".to_owned(), "p".to_owned(), "q/1".to_owned()]);
@@ -185,7 +186,7 @@ pub async fn keys_are_listed_page_by_page<K: KeyValue>(store: Arc<K>) {
     assert!(store.list("p/", None, 0).await.expect("listing works").is_empty());
 }
 
-/// R-FWK-39: what is a pattern elsewhere is a prefix like any other.
+/// R-FWK-39: characters of pattern languages have no meaning in a prefix.
 pub async fn a_prefix_is_no_pattern<K: KeyValue>(store: Arc<K>) {
     for key in ["a.b", "a_b", "axb", "a-b", "a/b", "a:b", "A.b"] {
         put(&*store, key, b"").await;
@@ -200,14 +201,14 @@ pub async fn a_prefix_is_no_pattern<K: KeyValue>(store: Arc<K>) {
     }
 }
 
-/// R-FWK-39: every character that is allowed can be in a key, in any place, and none is like another.
+/// R-FWK-39: every valid character can be in a key, at any position, and all are distinct.
 pub async fn every_character_can_be_in_a_key<K: KeyValue>(store: Arc<K>) {
     let characters: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain("_.:/-".chars()).collect();
     let mut keys: BTreeSet<String> = characters.iter().map(char::to_string).collect();
     keys.extend(characters.iter().map(|character| format!("in{character}side")));
     keys.extend(["..", "../x", "./x", "a/../b", "//", "a/./b", "con", "nul", "x.tmp", "-", "--"].map(str::to_owned));
-    keys.extend(["x", "X", "x/", ".", "-x."].map(|piece| piece.repeat(LONGEST_KEY / piece.len())));
-    keys.extend([format!("{}y", "x".repeat(LONGEST_KEY - 1)), format!("{}/y", "x".repeat(LONGEST_KEY - 2))]);
+    keys.extend(["x", "X", "x/", ".", "-x."].map(|piece| piece.repeat(MAX_KEY_BYTES / piece.len())));
+    keys.extend([format!("{}y", "x".repeat(MAX_KEY_BYTES - 1)), format!("{}/y", "x".repeat(MAX_KEY_BYTES - 2))]);
     for key in &keys {
         assert!(put_new(&*store, key, key.as_bytes()).await, "{key}: another key is like it");
     }
@@ -220,17 +221,17 @@ pub async fn every_character_can_be_in_a_key<K: KeyValue>(store: Arc<K>) {
     assert!(list(&*store, "").await.is_empty());
 }
 
-/// R-FWK-39: another text than a key is refused and puts nothing.
+/// R-FWK-39: a text that is not a key is rejected and puts nothing.
 pub async fn what_is_no_key_is_refused<K: KeyValue>(store: Arc<K>) {
-    let long = "x".repeat(LONGEST_KEY + 1);
+    let long = "x".repeat(MAX_KEY_BYTES + 1);
     for key in ["", "a b", "a*", "é", "a\u{0}", "a\\b", "a=b", "a%b", &long] {
-        let error = store.put(key, b"x", Put::default()).await.expect_err("it is no key");
-        assert_eq!((error.code(), error.is_retryable()), (Code::InputInvalid, false), "{key:?}");
+        let error = store.put(key, b"x", PutOptions::default()).await.expect_err("it is no key");
+        assert_eq!((error.code(), error.is_retryable()), (ErrorCode::InputInvalid, false), "{key:?}");
     }
     assert!(list(&*store, "").await.is_empty());
 }
 
-/// R-FWK-39: values of 5 megabytes come back.
+/// R-FWK-39: values of 5 megabytes are returned.
 pub async fn long_values_come_back<K: KeyValue>(store: Arc<K>) {
     let value = |seed: u32| -> Vec<u8> {
         let numbers = (0..5 * 1_024 * 256_u32).map(|number| (number ^ seed).wrapping_mul(2_654_435_761));
@@ -245,49 +246,49 @@ pub async fn long_values_come_back<K: KeyValue>(store: Arc<K>) {
     }
 }
 
-/// Expands to one test for each promise of a store that keeps values under keys; put it in a module of its own.
+/// Expands to one test for each guarantee of a key-value store; invoke it in a module of its own.
 ///
-/// The first argument opens an empty store. The second drives a future to its end and is only needed by stores that
-/// live on a runtime.
+/// The first argument opens an empty store. The second drives a future to completion and is only needed by stores
+/// that require a runtime.
 #[macro_export]
 macro_rules! key_value_conformance {
     ($open:expr) => {
         $crate::key_value_conformance!($open, $crate::testing::block_on);
     };
     ($open:expr, $drive:expr) => {
-        use $crate::testing::key_value::{self as checks, races};
+        use $crate::testing::key_value::{self as checks, concurrency};
 
-        /// R-FWK-39: what is put is got, also when it is nothing, and until it is replaced.
+        /// R-FWK-39: a value is returned until it is replaced, also an empty one.
         #[test]
         fn what_is_put_is_got() {
             checks::check($open, $drive, checks::what_is_put_is_got);
         }
 
-        /// R-FWK-39: a key that is not there has no value; several are answered in their order.
+        /// R-FWK-39: a missing key has no value; several keys are answered in their order.
         #[test]
         fn a_key_that_is_not_there_has_no_value() {
             checks::check($open, $drive, checks::a_key_that_is_not_there_has_no_value);
         }
 
-        /// R-FWK-39: a new key is refused where there is one, and taken where it was deleted.
+        /// R-FWK-39: a put of a new key is rejected if the key exists, and accepted after its deletion.
         #[test]
         fn a_new_key_is_refused_where_one_is() {
             checks::check($open, $drive, checks::a_new_key_is_refused_where_one_is);
         }
 
-        /// R-FWK-39: deleting removes what is named and nothing else, and what is not there is no error.
+        /// R-FWK-39: deleting removes the named keys and no others, and a missing key is no error.
         #[test]
         fn deleting_removes_what_is_named() {
             checks::check($open, $drive, checks::deleting_removes_what_is_named);
         }
 
-        /// R-FWK-39: what lapses is gone for every question, and its key is new.
+        /// R-FWK-39: an expired key is absent for every method, and can be put as a new key.
         #[test]
         fn what_lapses_is_gone_for_everyone() {
             checks::check($open, $drive, checks::what_lapses_is_gone_for_everyone);
         }
 
-        /// R-FWK-39: what is put again lasts as it was put last.
+        /// R-FWK-39: a repeated put replaces the TTL.
         #[test]
         fn what_is_put_again_lasts_as_it_was_put_last() {
             checks::check($open, $drive, checks::what_is_put_again_lasts_as_it_was_put_last);
@@ -299,52 +300,52 @@ macro_rules! key_value_conformance {
             checks::check($open, $drive, checks::keys_are_listed_byte_by_byte);
         }
 
-        /// R-FWK-39: a list begins after a key, which need not be there, and ends at a limit.
+        /// R-FWK-39: a list starts after a key, which need not exist, and ends at a limit.
         #[test]
         fn keys_are_listed_page_by_page() {
             checks::check($open, $drive, checks::keys_are_listed_page_by_page);
         }
 
-        /// R-FWK-39: what is a pattern elsewhere is a prefix like any other.
+        /// R-FWK-39: characters of pattern languages have no meaning in a prefix.
         #[test]
         fn a_prefix_is_no_pattern() {
             checks::check($open, $drive, checks::a_prefix_is_no_pattern);
         }
 
-        /// R-FWK-39: every character that is allowed can be in a key, in any place, and none is like another.
+        /// R-FWK-39: every valid character can be in a key, at any position, and all are distinct.
         #[test]
         fn every_character_can_be_in_a_key() {
             checks::check($open, $drive, checks::every_character_can_be_in_a_key);
         }
 
-        /// R-FWK-39: another text than a key is refused and puts nothing.
+        /// R-FWK-39: a text that is not a key is rejected and puts nothing.
         #[test]
         fn what_is_no_key_is_refused() {
             checks::check($open, $drive, checks::what_is_no_key_is_refused);
         }
 
-        /// R-FWK-39: values of 5 megabytes come back.
+        /// R-FWK-39: values of 5 megabytes are returned.
         #[test]
         fn long_values_come_back() {
             checks::check($open, $drive, checks::long_values_come_back);
         }
 
-        /// R-FWK-39: of many who put a new key at once one wins, and its value stays.
+        /// R-FWK-39: of many concurrent puts of a new key one succeeds, and its value stays.
         #[test]
         fn of_many_who_put_a_new_key_one_wins() {
-            races::check($open, $drive, races::of_many_who_put_a_new_key_one_wins());
+            concurrency::check($open, $drive, concurrency::of_many_who_put_a_new_key_one_wins());
         }
 
-        /// R-FWK-39: of many who put a key that has lapsed one wins.
+        /// R-FWK-39: of many concurrent puts of an expired key one succeeds.
         #[test]
         fn of_many_who_put_a_lapsed_key_one_wins() {
-            races::check($open, $drive, races::of_many_who_put_a_lapsed_key_one_wins());
+            concurrency::check($open, $drive, concurrency::of_many_who_put_a_lapsed_key_one_wins());
         }
 
-        /// R-FWK-39: who reads while others write sees whole values only.
+        /// R-FWK-39: a reader sees complete values only while writers are active.
         #[test]
         fn readers_see_whole_values() {
-            races::check($open, $drive, races::readers_see_whole_values());
+            concurrency::check($open, $drive, concurrency::readers_see_whole_values());
         }
     };
 }

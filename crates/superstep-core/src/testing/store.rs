@@ -1,8 +1,9 @@
-//! The promises every long-term store keeps, as tests.
+//! The contract of every long-term store, as tests.
 //!
-//! One line in the tests of an implementation makes each of them a test of its own:
-//! `mod conformance { superstep_core::store_conformance!(MemoryStore::with); }`. What is given opens an empty store with
-//! options each time; a store that needs a runtime says how a future is driven, as for `checkpointer_conformance!`.
+//! One line in the tests of an implementation defines a test for each guarantee:
+//! `mod conformance { superstep_core::store_conformance!(MemoryStore::with); }`. The argument opens an empty store
+//! with options each time; a store that needs a runtime passes a function that drives a future, as for
+//! `checkpointer_conformance!`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,39 +12,39 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::port::{BoxFuture, Clock, SharedStore};
-use crate::store::{Hit, Options, Search};
+use crate::store::{SearchItem, SearchOp, StoreOptions};
 
 pub mod batches;
+pub mod differential;
 pub mod filters;
 pub mod items;
-pub mod lifetimes;
-pub mod listing;
-pub mod mixed;
-pub mod searches;
-pub mod texts;
-pub mod vectors;
+pub mod list_namespaces;
+pub mod search;
+pub mod text_search;
+pub mod ttl;
+pub mod vector_search;
 
-/// When the clock of a check begins, in microseconds since 1970.
+/// Initial time of the clock of a check, in microseconds since 1970.
 pub const BEGIN: i64 = 1_000_000_000_000_000;
 
-/// A clock that stands still until a check moves it.
+/// A clock that stands still until a check advances it.
 #[derive(Clone)]
-pub struct Hand(Arc<AtomicI64>);
+pub struct ManualClock(Arc<AtomicI64>);
 
-impl Default for Hand {
+impl Default for ManualClock {
     fn default() -> Self {
         Self(Arc::new(AtomicI64::new(BEGIN)))
     }
 }
 
-impl Hand {
-    /// Moves the clock on.
+impl ManualClock {
+    /// Advances the clock.
     pub fn advance(&self, seconds: u64) {
         self.0.fetch_add(i64::try_from(seconds * 1_000_000).unwrap_or(i64::MAX), Ordering::SeqCst);
     }
 }
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now(&self) -> i64 {
         self.0.load(Ordering::SeqCst)
     }
@@ -53,65 +54,65 @@ impl Clock for Hand {
     }
 }
 
-/// Opens the empty store of a check.
-pub struct Opener(Box<dyn FnOnce(Options) -> SharedStore + Send>);
+/// A factory for the empty store of a check.
+pub struct StoreFactory(Box<dyn FnOnce(StoreOptions) -> SharedStore + Send>);
 
-impl Opener {
-    /// A store, and its clock.
-    pub fn open(self) -> (SharedStore, Hand) {
+impl StoreFactory {
+    /// Opens a store, and returns it with its clock.
+    pub fn open(self) -> (SharedStore, ManualClock) {
         self.with(|options| options)
     }
 
-    /// A store with options, and its clock.
-    pub fn with(self, change: impl FnOnce(Options) -> Options) -> (SharedStore, Hand) {
-        let clock = Hand::default();
-        let options = change(Options::default().clock(Arc::new(clock.clone())));
+    /// Opens a store with options, and returns it with its clock.
+    pub fn with(self, change: impl FnOnce(StoreOptions) -> StoreOptions) -> (SharedStore, ManualClock) {
+        let clock = ManualClock::default();
+        let options = change(StoreOptions::default().clock(Arc::new(clock.clone())));
         ((self.0)(options), clock)
     }
 }
 
 /// Runs one check on an empty store.
 pub fn check<S, F>(
-    open: impl FnOnce(Options) -> S + Send + 'static,
+    open: impl FnOnce(StoreOptions) -> S + Send + 'static,
     drive: impl Fn(BoxFuture<'static, ()>),
-    test: impl FnOnce(Opener) -> F + Send + 'static,
+    test: impl FnOnce(StoreFactory) -> F + Send + 'static,
 ) where
     S: Into<SharedStore>,
     F: Future<Output = ()> + Send + 'static,
 {
-    let opener = Opener(Box::new(move |options| open(options).into()));
+    let opener = StoreFactory(Box::new(move |options| open(options).into()));
     drive(Box::pin(async move { test(opener).await }));
 }
 
-/// The keys of hits, in their order.
-fn keys(hits: &[Hit]) -> Vec<&str> {
+/// Returns the keys of results, in their order.
+fn keys(hits: &[SearchItem]) -> Vec<&str> {
     hits.iter().map(|hit| hit.item.key.as_str()).collect()
 }
 
-/// Puts values under `a`, `b` and so on in the namespace `n`, and says which of them a search there finds.
+/// Puts values under `00`, `01` and so on in the namespace `n`.
 async fn put_all(store: &SharedStore, values: &[Value]) {
     for (place, value) in values.iter().enumerate() {
         store.put("n", name(place), value.clone()).await.expect("put");
     }
 }
 
-/// The name of the value at a place.
+/// Returns the key of the value at an index.
 fn name(place: usize) -> String {
     format!("{:02}", place)
 }
 
-/// What a search finds, by place in ascending order.
-async fn found(store: &SharedStore, search: Search) -> Vec<usize> {
+/// Returns the indices of the values that a search finds, ascending.
+async fn found(store: &SharedStore, search: SearchOp) -> Vec<usize> {
     let hits = store.search(search.limit(1_000)).await.expect("search");
     let mut places: Vec<usize> = keys(&hits).into_iter().map(|key| key.parse().expect("a place")).collect();
     places.sort_unstable();
     places
 }
 
-/// Expands to one test for each promise of a long-term store, in modules; put it in a module of its own.
+/// Expands to one test for each guarantee of a long-term store, in modules; invoke it in a module of its own.
 ///
-/// The first argument opens an empty store with [`Options`](crate::store::Options). The second drives a future to its end
-/// and is only needed by stores that live on a runtime.
+/// The first argument opens an empty store with [`StoreOptions`](crate::store::StoreOptions). The second drives a future to
+/// completion and is only needed by stores that require a runtime.
 #[macro_export]
 macro_rules! store_conformance {
     ($open:expr) => {
@@ -139,7 +140,7 @@ macro_rules! store_tests {
             use super::*;
 
             $(
-                /// R-FWK-87: the promise that the name says.
+                /// R-FWK-87: the guarantee in the name of the test.
                 #[test]
                 fn $name() {
                     $crate::testing::store::check($open, $drive, $crate::testing::store::$room::$name);

@@ -1,30 +1,30 @@
-//! One field of a schema: its row, and the hidden items it needs.
+//! Expansion of one field: its schema entry, and the hidden items it needs.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Type, ext::IdentExt as _};
 
-use super::{here, reducer};
+use super::{generated_span, reducer};
 use crate::field::FieldSpec;
 
-/// What a field expands to.
-pub(crate) struct Expanded<'a> {
-    /// The field of the struct.
+/// Generated code of a field.
+pub(crate) struct ExpandedField<'a> {
+    /// Name of the field in the struct.
     pub(crate) ident: &'a Ident,
-    /// Its type.
+    /// Type of the field.
     pub(crate) ty: &'a Type,
-    /// The type of its reducer; nothing for an untracked field.
+    /// Reducer type; `None` for an untracked field.
     pub(crate) reducer: Option<TokenStream>,
-    /// Functions and types that stand before everything else.
+    /// Functions and types that precede all other generated code.
     pub(crate) helpers: TokenStream,
-    /// The function that makes the value of a new thread.
+    /// Path of the function that creates the value of a new thread.
     pub(crate) initial: TokenStream,
-    /// The `Field` of the schema.
-    pub(crate) row: TokenStream,
+    /// `Field` of the schema.
+    pub(crate) schema_field: TokenStream,
 }
 
-impl<'a> Expanded<'a> {
+impl<'a> ExpandedField<'a> {
     pub(crate) fn new(state: &Ident, spec: &'a FieldSpec, index: usize) -> Self {
         let (initial, initial_fn) = initial(state, spec, index);
         let is_untracked = spec.options.has("untracked");
@@ -34,24 +34,25 @@ impl<'a> Expanded<'a> {
             let (reducer, items) = reducer::reducer(state, spec, index);
             (Some(reducer), items)
         };
-        let row = row(state, spec, reducer.as_ref(), &initial);
+        let schema_field = schema_field(state, spec, reducer.as_ref(), &initial);
         let helpers = quote!(#initial_fn #reducer_items);
-        Self { ident: &spec.ident, ty: &spec.ty, reducer, helpers, initial, row }
+        Self { ident: &spec.ident, ty: &spec.ty, reducer, helpers, initial, schema_field }
     }
 }
 
-/// The path of the function that makes the value of a new thread, and the function where it is not `Default`'s.
+/// Returns the path of the function that creates the value of a new thread, and the function itself if it is not
+/// `DefaultValue`'s.
 fn initial(state: &Ident, spec: &FieldSpec, index: usize) -> (TokenStream, TokenStream) {
     let ty = &spec.ty;
     let Some(default) = &spec.options.default else {
-        let at = here(ty.span());
+        let at = generated_span(ty.span());
         return (
-            quote_spanned!(at=> <#ty as ::superstep::__private::state::derive::Initial>::initial),
+            quote_spanned!(at=> <#ty as ::superstep::__private::state::derive::InitialValue>::initial),
             TokenStream::new(),
         );
     };
     let name = format_ident!("__initial_{index}_{}", spec.ident.unraw());
-    let default = name_self(state, quote!(#default));
+    let default = replace_self(state, quote!(#default));
     let item = quote! {
         fn #name() -> #ty {
             #default
@@ -60,25 +61,25 @@ fn initial(state: &Ident, spec: &FieldSpec, index: usize) -> (TokenStream, Token
     (quote!(#name), item)
 }
 
-fn row(state: &Ident, spec: &FieldSpec, reducer: Option<&TokenStream>, initial: &TokenStream) -> TokenStream {
+fn schema_field(state: &Ident, spec: &FieldSpec, reducer: Option<&TokenStream>, initial: &TokenStream) -> TokenStream {
     let (ident, ty) = (&spec.ident, &spec.ty);
-    let at = here(ty.span());
+    let at = generated_span(ty.span());
     let declared = declared(spec);
     let make = match reducer {
-        Some(reducer) => quote_spanned!(at=> saved::<#state, #ty, #reducer>),
-        None => quote_spanned!(at=> untracked::<#state, #ty>),
+        Some(reducer) => quote_spanned!(at=> tracked_field::<#state, #ty, #reducer>),
+        None => quote_spanned!(at=> untracked_field::<#state, #ty>),
     };
     quote_spanned! {at=>
         ::superstep::__private::state::derive::#make(
             #declared,
-            ::superstep::__private::field::Access {
+            ::superstep::__private::field::FieldAccess {
                 get: |state: &#state| &state.#ident,
                 get_mut: |state: &mut #state| &mut state.#ident,
                 initial: #initial,
             },
-            ::superstep::__private::state::derive::Shape {
-                json_schema: (&::superstep::__private::state::derive::Probe::<#ty>::NEW).json_schema(),
-                is_absent: (&::superstep::__private::state::derive::Probe::<#ty>::NEW).absence(),
+            ::superstep::__private::state::derive::FieldTypeInfo {
+                json_schema: (&::superstep::__private::state::derive::TypeProbe::<#ty>::NEW).json_schema(),
+                is_absent: (&::superstep::__private::state::derive::TypeProbe::<#ty>::NEW).absence(),
             },
         )
     }
@@ -95,11 +96,11 @@ fn declared(spec: &FieldSpec) -> TokenStream {
     let mut rest = TokenStream::new();
     if !set.is_empty() {
         rest.extend(quote! {
-            flags: ::superstep::__private::field::Flags { #(#set: true,)* ..::core::default::Default::default() },
+            flags: ::superstep::__private::field::FieldFlags { #(#set: true,)* ..::core::default::Default::default() },
         });
     }
     // An explicit `replace` lets the last of several writers win (R-GRA-22).
-    if options.has("last_wins") || spec.reduce.as_ref().is_some_and(crate::reduce::Reduce::is_replace) {
+    if options.has("last_wins") || spec.reduce.as_ref().is_some_and(crate::reducer_attribute::ReducerSpec::is_replace) {
         rest.extend(quote!(last_wins: true,));
     }
     if !options.one_of.is_empty() {
@@ -111,11 +112,11 @@ fn declared(spec: &FieldSpec) -> TokenStream {
     if options.min.is_some() || options.max.is_some() {
         let (min, max) = (bound(options.min), bound(options.max));
         rest.extend(quote! {
-            range: ::core::option::Option::Some(::superstep::__private::types::Range { min: #min, max: #max }),
+            range: ::core::option::Option::Some(::superstep::__private::types::Bounds { min: #min, max: #max }),
         });
     }
     quote! {
-        ::superstep::__private::state::derive::Declared { name: #name, #rest ..::core::default::Default::default() }
+        ::superstep::__private::state::derive::FieldDeclaration { name: #name, #rest ..::core::default::Default::default() }
     }
 }
 
@@ -126,12 +127,12 @@ fn bound(bound: Option<f64>) -> TokenStream {
     }
 }
 
-/// Writes the name of the struct for `Self`, which means something else, or nothing, inside the expansion.
-pub(super) fn name_self(state: &Ident, tokens: TokenStream) -> TokenStream {
+/// Replaces `Self` by the name of the struct, because `Self` means another type, or nothing, inside the expansion.
+pub(super) fn replace_self(state: &Ident, tokens: TokenStream) -> TokenStream {
     let named = tokens.into_iter().map(|token| match token {
         TokenTree::Ident(ident) if ident == "Self" => TokenTree::Ident(Ident::new(&state.to_string(), ident.span())),
         TokenTree::Group(group) => {
-            let mut named = Group::new(group.delimiter(), name_self(state, group.stream()));
+            let mut named = Group::new(group.delimiter(), replace_self(state, group.stream()));
             named.set_span(group.span());
             TokenTree::Group(named)
         }

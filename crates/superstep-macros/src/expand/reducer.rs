@@ -1,4 +1,4 @@
-//! The type of a field's reducer, and the hidden types behind `merge_by` and `with`.
+//! Reducer type of a field, and the hidden types behind `merge_by` and `with`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -6,30 +6,30 @@ use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 use syn::{GenericArgument, PathArguments, Type};
 
-use super::field::name_self;
-use super::here;
+use super::field::replace_self;
+use super::generated_span;
 use crate::field::FieldSpec;
-use crate::reduce::Reduce;
+use crate::reducer_attribute::ReducerSpec;
 
-/// The type of the reducer, and the items it needs.
+/// Returns the reducer type, and the items it needs.
 pub(super) fn reducer(state: &Ident, spec: &FieldSpec, index: usize) -> (TokenStream, TokenStream) {
     let none = TokenStream::new();
     match &spec.reduce {
         None if spec.options.has("topic") => (quote!(::superstep::__private::reducer::Append), none),
         None => (quote!(::superstep::__private::reducer::Replace), none),
-        Some(Reduce::Plain(word, name)) => (named(word, name), none),
-        Some(Reduce::Count(word, name, count)) => {
+        Some(ReducerSpec::Plain(word, name)) => (named(word, name), none),
+        Some(ReducerSpec::Count(word, name, count)) => {
             let name = named(word, name);
             (quote!(#name<{ #count }>), none)
         }
-        Some(Reduce::MergeBy(word, key)) => {
+        Some(ReducerSpec::MergeBy(word, key)) => {
             let hidden = format_ident!("__Key{index}{}", spec.ident.unraw());
             let name = named(word, "MergeBy");
             (quote!(#name<#hidden>), key_items(spec, &hidden, key))
         }
-        Some(Reduce::With(path, input)) => {
+        Some(ReducerSpec::With(path, input)) => {
             let hidden = format_ident!("__Reducer{index}{}", spec.ident.unraw());
-            let path = name_self(state, quote!(#path));
+            let path = replace_self(state, quote!(#path));
             let input = input.as_deref().unwrap_or(&spec.ty);
             let items = custom_items(spec, &hidden, &path, input);
             (quote!(#hidden), items)
@@ -37,9 +37,9 @@ pub(super) fn reducer(state: &Ident, spec: &FieldSpec, index: usize) -> (TokenSt
     }
 }
 
-/// A reducer type at the place of the word that names it.
+/// Returns a reducer type with the span of the word that names it.
 fn named(word: &Ident, name: &str) -> TokenStream {
-    let at = here(word.span());
+    let at = generated_span(word.span());
     let name = Ident::new(name, at);
     quote_spanned!(at=> ::superstep::__private::reducer::#name)
 }
@@ -47,13 +47,13 @@ fn named(word: &Ident, name: &str) -> TokenStream {
 fn key_items(spec: &FieldSpec, hidden: &Ident, key: &Ident) -> TokenStream {
     let item = item_type(&spec.ty);
     let name = key.unraw().to_string();
-    let at = here(key.span());
+    let at = generated_span(key.span());
     let same = quote_spanned!(at=> one.#key == other.#key);
     quote! {
         #[allow(non_camel_case_types, reason = "named after the field")]
         struct #hidden;
         #[automatically_derived]
-        impl ::superstep::__private::reducer::KeyOf<#item> for #hidden {
+        impl ::superstep::__private::reducer::MergeKey<#item> for #hidden {
             const NAME: &'static str = #name;
             fn is_same(one: &#item, other: &#item) -> bool {
                 #same
@@ -62,7 +62,7 @@ fn key_items(spec: &FieldSpec, hidden: &Ident, key: &Ident) -> TokenStream {
     }
 }
 
-/// The `E` of a `Vec<E>`; of a type by another name what it iterates over.
+/// Returns the `E` of a `Vec<E>`; for another type its iterator item.
 fn item_type(ty: &Type) -> TokenStream {
     let item = match ty {
         Type::Path(path) => path.path.segments.last().filter(|segment| segment.ident == "Vec").and_then(|segment| {
@@ -81,10 +81,10 @@ fn item_type(ty: &Type) -> TokenStream {
 
 fn custom_items(spec: &FieldSpec, hidden: &Ident, path: &TokenStream, input: &Type) -> TokenStream {
     let ty = &spec.ty;
-    let at = here(path.span());
-    // The function is named at its own place, so that a wrong signature is reported there.
+    let at = generated_span(path.span());
+    // The function keeps its own span, so that a wrong signature is reported there.
     let fold = quote_spanned! {at=>
-        ::superstep::__private::reducer::fold_whole::<#ty, #input, _, _>(&#path, current, input)
+        ::superstep::__private::reducer::reduce_full_value::<#ty, #input, _, _>(&#path, current, input)
     };
     quote! {
         #[allow(non_camel_case_types, reason = "named after the field")]
@@ -98,14 +98,14 @@ fn custom_items(spec: &FieldSpec, hidden: &Ident, path: &TokenStream, input: &Ty
             fn reduce(
                 current: &mut #ty,
                 input: #input,
-            ) -> ::core::result::Result<::superstep::__private::change::Change, ::superstep::__private::fault::Fault> {
+            ) -> ::core::result::Result<::superstep::__private::change::Change, ::superstep::__private::validation_error::ValidationError> {
                 #fold
             }
         }
         #[automatically_derived]
         impl ::superstep::__private::reducer::IntoWrite<#ty, #hidden> for #input {
-            fn into_write(self) -> (::superstep::__private::update::How, ::superstep::__private::datum::Datum) {
-                (::superstep::__private::update::How::Reduce, ::superstep::__private::datum::Datum::live(self))
+            fn into_write(self) -> (::superstep::__private::update::WriteMode, ::superstep::__private::value::AnyValue) {
+                (::superstep::__private::update::WriteMode::Reduce, ::superstep::__private::value::AnyValue::native(self))
             }
         }
     }

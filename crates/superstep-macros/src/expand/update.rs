@@ -1,15 +1,15 @@
-//! The update builder of a state: one setter per field.
+//! Update builder of a state: one setter per field.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt as _;
 
-use super::field::Expanded;
-use super::{here, update_ident};
+use super::field::ExpandedField;
+use super::{generated_span, update_ident};
 use crate::field::FieldSpec;
 use crate::state::StateSpec;
 
-/// The struct, the only named thing a derive adds.
+/// Expands the struct of the update builder, the only visible name that a derive adds.
 pub(super) fn definition(spec: &StateSpec) -> TokenStream {
     let (vis, update) = (&spec.vis, update_ident(spec));
     let doc = format!("A partial [`{}`]: what a node returns, and what an input is made of.", spec.ident);
@@ -21,20 +21,20 @@ pub(super) fn definition(spec: &StateSpec) -> TokenStream {
     }
 }
 
-/// The ways in, the setters and the ways out.
-pub(super) fn impls(spec: &StateSpec, fields: &[Expanded<'_>]) -> TokenStream {
+/// Expands constructors, setters and conversions.
+pub(super) fn impls(spec: &StateSpec, fields: &[ExpandedField<'_>]) -> TokenStream {
     let StateSpec { ident, vis, .. } = spec;
     let update = update_ident(spec);
     let setters = spec.fields.iter().zip(fields).enumerate().map(|(index, (spec, field))| setter(spec, field, index));
     quote! {
         #[automatically_derived]
         impl #ident {
-            /// An update that changes nothing yet.
+            /// Returns an empty update.
             #vis fn update() -> #update {
                 ::core::default::Default::default()
             }
 
-            /// An input that says nothing yet.
+            /// Returns an empty input.
             #vis fn input() -> #update {
                 ::core::default::Default::default()
             }
@@ -51,15 +51,15 @@ pub(super) fn impls(spec: &StateSpec, fields: &[Expanded<'_>]) -> TokenStream {
         impl ::superstep::__private::IntoOutput<#ident> for #update {
             fn into_output(
                 self,
-            ) -> ::core::result::Result<::superstep::__private::command::Output, ::superstep::__private::NodeError> {
+            ) -> ::core::result::Result<::superstep::__private::command::TaskOutput, ::superstep::__private::NodeError> {
                 ::superstep::__private::update_output(self)
             }
         }
 
         #[automatically_derived]
-        impl ::superstep::__private::state::IntoDraft for #update {
-            fn into_draft(self) -> ::superstep::__private::state::Draft {
-                ::superstep::__private::state::Draft::Typed(self.0)
+        impl ::superstep::__private::state::IntoUpdate for #update {
+            fn into_update(self) -> ::superstep::__private::state::UncheckedUpdate {
+                ::superstep::__private::state::UncheckedUpdate::Typed(self.0)
             }
         }
 
@@ -72,9 +72,9 @@ pub(super) fn impls(spec: &StateSpec, fields: &[Expanded<'_>]) -> TokenStream {
     }
 }
 
-fn setter(spec: &FieldSpec, field: &Expanded<'_>, index: usize) -> TokenStream {
+fn setter(spec: &FieldSpec, field: &ExpandedField<'_>, index: usize) -> TokenStream {
     let (ident, ty) = (field.ident, field.ty);
-    let at = here(ident.span());
+    let at = generated_span(ident.span());
     let index = u32::try_from(index).unwrap_or(u32::MAX);
     let own_doc = format!("Writes `{}`.", spec.ident.unraw());
     let docs = if spec.docs.is_empty() {

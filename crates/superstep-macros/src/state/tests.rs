@@ -1,10 +1,10 @@
-//! What a wrong attribute is answered with.
+//! Tests of the errors for invalid attributes.
 
 use super::*;
 
 fn problems(input: &str) -> Vec<String> {
     let input: DeriveInput = syn::parse_str(input).expect("Rust");
-    let error = StateSpec::read(&input).err();
+    let error = StateSpec::parse(&input).err();
     error.into_iter().flatten().map(|error| error.to_string()).collect()
 }
 

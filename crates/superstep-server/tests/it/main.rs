@@ -1,13 +1,13 @@
-//! The server through its public door: real requests over loopback, against a small application.
+//! Integration tests over HTTP: real requests over loopback, against a small application.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-mod bench;
-mod dead;
-mod guards;
-mod life;
-mod refusals;
-mod reliable;
-mod streams;
+mod faulty_storage;
+mod problems;
+mod recovery;
+mod security;
+mod shutdown_and_restart;
+mod sse;
+mod storage_faults;
 mod support;
 mod system;

@@ -1,4 +1,4 @@
-//! A small application, a server on a free port, and a reader of server-sent events.
+//! Fixtures: a small application, a server on a free port, and a client for server-sent events.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use schemars::JsonSchema;
 use serde_json::{Value, json};
 use superstep::Result;
 use superstep::core::id::ThreadId;
-use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, SharedModel};
+use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelInfo, ModelKind, SharedModel};
 use superstep::prelude::*;
 use superstep_server::{
-    After, App, Body, Config, Desk, Limit, Order, Problem, Server, Stop, Stores, Visitor, What, events, fresh_thread,
-    serve, served, sse,
+    App, ClientAddress, LastEventId, Problem, RateLimit, RunInput, RunRequest, RunService, Server, ServerConfig,
+    StopMode, Storage, ValidatedJson, encode_v2_events, new_thread_id, serve, serve_graph, sse_response,
 };
 use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// A story that is told in rounds.
-#[derive(State, Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Tale {
+/// State of a tale written in rounds.
+#[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct StoryState {
     #[state(required)]
     topic: String,
     #[state(max = 1000)]
@@ -38,31 +38,35 @@ pub(crate) struct Tale {
     words: Vec<String>,
 }
 
-/// What its nodes need: leave to go on, where a test holds them back, and a voice.
-pub(crate) struct Hall {
+/// Run context: an optional gate that delays rounds, and an optional model.
+pub(crate) struct StoryContext {
     gate: Option<Arc<Semaphore>>,
     voice: Option<SharedModel>,
 }
 
-/// Says given words, one by one.
+/// A model that streams fixed words, one by one.
 #[derive(Clone)]
-struct Speaker;
+struct ScriptedModel;
 
-impl Model for Speaker {
+impl Model for ScriptedModel {
     fn info(&self) -> ModelInfo {
         ModelInfo::new("test", "speaker", ModelKind::Rules)
     }
 
-    async fn answer(&self, _request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+    async fn generate(&self, _request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         for word in ["once ", "upon ", "a ", "time"] {
             out.text(word).await;
             tokio::task::yield_now().await;
         }
-        Ok(Answer::new(Message::assistant("once upon a time"), self.info()))
+        Ok(ChatResponse::new(Message::assistant("once upon a time"), self.info()))
     }
 }
 
-async fn turn(tale: View<Tale>, hall: Ctx<Hall>, cx: Cx) -> Result<TaleUpdate, NodeError> {
+async fn turn(
+    tale: View<StoryState>,
+    hall: RunContext<StoryContext>,
+    cx: TaskContext,
+) -> Result<StoryStateUpdate, NodeError> {
     if let Some(gate) = &hall.gate {
         gate.acquire().await.unwrap().forget();
     }
@@ -70,42 +74,50 @@ async fn turn(tale: View<Tale>, hall: Ctx<Hall>, cx: Cx) -> Result<TaleUpdate, N
         Some(voice) => cx.model(voice).messages(tale.topic.as_str()).await?.message.text().into_owned(),
         None => "hm".to_owned(),
     };
-    Ok(Tale::update().words(format!("{} {word}", tale.words.len())))
+    Ok(StoryState::update().words(format!("{} {word}", tale.words.len())))
 }
 
-async fn approve(tale: View<Tale>, hall: Ctx<Hall>, ask: Ask) -> Result<TaleUpdate, NodeError> {
+async fn approve(
+    tale: View<StoryState>,
+    hall: RunContext<StoryContext>,
+    ask: Interrupts,
+) -> Result<StoryStateUpdate, NodeError> {
     if !tale.asks {
-        return Ok(Tale::update());
+        return Ok(StoryState::update());
     }
     let schema = json!({"type": "boolean"});
-    let yes = ask.with("approve", &tale.topic, "Is it good?", Some(schema)).await?;
+    let yes = ask.raise_with_schema("approve", &tale.topic, "Is it good?", Some(schema)).await?;
     if let Some(gate) = &hall.gate {
         gate.acquire().await.unwrap().forget();
     }
-    Ok(Tale::update().approved(yes == json!(true)))
+    Ok(StoryState::update().approved(yes == json!(true)))
 }
 
-fn graph(gate: &Arc<Semaphore>) -> Arc<dyn superstep_server::Served> {
-    let mut graph = Graph::<Tale, Hall>::new("tale");
-    let turn = graph.node("turn", turn);
-    let approve = graph.node("approve", approve);
-    graph.edge(START, turn);
-    let is_told = |tale: &Tale| tale.words.len() as u32 >= tale.rounds;
-    graph.route(turn, move |tale: &Tale| if is_told(tale) { Go::to(approve) } else { Go::to(turn) }, [turn, approve]);
-    graph.edge(approve, END);
+fn graph(gate: &Arc<Semaphore>) -> Arc<dyn superstep_server::ServedGraph> {
+    let mut graph = StateGraph::<StoryState, StoryContext>::new("tale");
+    let turn = graph.add_node("turn", turn);
+    let approve = graph.add_node("approve", approve);
+    graph.add_edge(START, turn);
+    let is_told = |tale: &StoryState| tale.words.len() as u32 >= tale.rounds;
+    graph.add_conditional_edges(
+        turn,
+        move |tale: &StoryState| if is_told(tale) { Goto::node(approve) } else { Goto::node(turn) },
+        [turn, approve],
+    );
+    graph.add_edge(approve, END);
     graph.recursion_limit(1000);
     let gate = gate.clone();
-    served(graph.compile().unwrap(), move |order| {
-        let gate = order.options["gated"].as_bool().unwrap_or_default().then(|| gate.clone());
-        let voice = order.options["speaks"].as_bool().unwrap_or_default().then(|| Speaker.into());
-        Ok(Hall { gate, voice })
+    serve_graph(graph.compile().unwrap(), move |order| {
+        let gate = order.context["gated"].as_bool().unwrap_or_default().then(|| gate.clone());
+        let voice = order.context["speaks"].as_bool().unwrap_or_default().then(|| ScriptedModel.into());
+        Ok(StoryContext { gate, voice })
     })
 }
 
 /// What a tale is asked for with.
 #[derive(Deserialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct NewTale {
+struct NewStory {
     #[schemars(length(min = 1))]
     topic: String,
     #[serde(default = "three")]
@@ -127,57 +139,67 @@ fn three() -> u32 {
     3
 }
 
-pub(crate) const LIMIT: Limit = Limit { most: 10, within: Duration::from_secs(3600), at_once: 2 };
+pub(crate) const LIMIT: RateLimit =
+    RateLimit { max_requests: 10, window: Duration::from_secs(3600), max_concurrent: 2 };
 
-#[utoipa::path(post, path = "/api/tales", request_body = NewTale, responses((status = OK)))]
-async fn start(Given(desk): Given<Desk>, visitor: Visitor, headers: HeaderMap, body: Body<NewTale>) -> Answered {
-    let Body(new) = body;
-    let thread = new.thread.map_or_else(fresh_thread, ThreadId::from);
+#[utoipa::path(post, path = "/api/tales", request_body = NewStory, responses((status = OK)))]
+async fn start(
+    Given(desk): Given<RunService>,
+    visitor: ClientAddress,
+    headers: HeaderMap,
+    body: ValidatedJson<NewStory>,
+) -> HandlerResult {
+    let ValidatedJson(new) = body;
+    let thread = new.thread.map_or_else(new_thread_id, ThreadId::from);
     let input = json!({"topic": new.topic, "rounds": new.rounds, "asks": new.asks});
-    let order = Order::new("tale", &thread, What::Start(input))
-        .options(json!({"gated": new.gated, "speaks": new.speaks}))
+    let order = RunRequest::new("tale", &thread, RunInput::Input(input))
+        .context(json!({"gated": new.gated, "speaks": new.speaks}))
         .title(new.topic);
-    let pass = desk.admit("tale", visitor, LIMIT)?;
+    let pass = desk.acquire_permit("tale", visitor, LIMIT)?;
     let streams = headers.get("accept").is_some_and(|accept| accept == "text/event-stream");
     if streams && new.attached {
-        return Ok(sse(desk.start_attended(order, pass, None, Stop::AfterStep).await?, events));
+        return Ok(sse_response(desk.start_and_subscribe(order, pass, None, StopMode::Drain).await?, encode_v2_events));
     }
-    desk.start_admitted(order, pass).await?;
+    desk.start_with_permit(order, pass).await?;
     if streams {
-        return Ok(sse(desk.watch(&thread, None).await?, events));
+        return Ok(sse_response(desk.subscribe(&thread, None).await?, encode_v2_events));
     }
     Ok((StatusCode::ACCEPTED, Json(json!({"id": thread}))).into_response())
 }
 
 #[utoipa::path(get, path = "/api/tales/{id}/stream", responses((status = OK)))]
-async fn stream(Given(desk): Given<Desk>, Path(id): Path<String>, After(after): After) -> Answered {
-    Ok(sse(desk.watch(&id.into(), after).await?, events))
+async fn stream(
+    Given(desk): Given<RunService>,
+    Path(id): Path<String>,
+    LastEventId(after): LastEventId,
+) -> HandlerResult {
+    Ok(sse_response(desk.subscribe(&id.into(), after).await?, encode_v2_events))
 }
 
 #[utoipa::path(get, path = "/api/tales/{id}", responses((status = OK)))]
-async fn look(Given(desk): Given<Desk>, Path(id): Path<String>) -> Answered {
+async fn look(Given(desk): Given<RunService>, Path(id): Path<String>) -> HandlerResult {
     let thread = ThreadId::from(id);
-    let record = desk.known(&thread).await?;
-    let state = desk.served("tale")?.state(&thread).await?;
+    let record = desk.get_thread(&thread).await?;
+    let state = desk.graph("tale")?.state(&thread).await?;
     Ok(Json(json!({"record": record, "state": state})).into_response())
 }
 
 #[utoipa::path(post, path = "/api/tales/{id}/answer", responses((status = ACCEPTED)))]
-async fn answer(Given(desk): Given<Desk>, Path(id): Path<String>, Json(given): Json<Value>) -> Answered {
+async fn answer(Given(desk): Given<RunService>, Path(id): Path<String>, Json(given): Json<Value>) -> HandlerResult {
     let thread = ThreadId::from(id);
-    let state = desk.served("tale")?.state(&thread).await?;
-    let Some(question) = state.questions().next() else { return Err(Problem::conflict("it does not wait")) };
-    desk.start(Order::new("tale", &thread, What::Answer([(question.id, given)].into()))).await?;
+    let state = desk.graph("tale")?.state(&thread).await?;
+    let Some(question) = state.interrupts().next() else { return Err(Problem::conflict("it does not wait")) };
+    desk.start(RunRequest::new("tale", &thread, RunInput::Resume([(question.id, given)].into()))).await?;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
 #[utoipa::path(delete, path = "/api/tales/{id}", responses((status = ACCEPTED)))]
-async fn stop(Given(desk): Given<Desk>, Path(id): Path<String>) -> Answered {
-    desk.stop(&id.into(), Stop::Now)?;
+async fn stop(Given(desk): Given<RunService>, Path(id): Path<String>) -> HandlerResult {
+    desk.stop(&id.into(), StopMode::Cancel)?;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
-type Answered = std::result::Result<Response, Problem>;
+type HandlerResult = std::result::Result<Response, Problem>;
 
 pub(crate) fn app(gate: &Arc<Semaphore>) -> App {
     let routes = OpenApiRouter::new()
@@ -188,31 +210,31 @@ pub(crate) fn app(gate: &Arc<Semaphore>) -> App {
     App::new("tale", "Tales <&>").graph(graph(gate)).routes(routes).page("index.html")
 }
 
-/// A server with the application on it, and a client.
-pub(crate) struct Served {
+/// A server with the application, and a client.
+pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) client: Client,
-    /// A round that is gated goes on for each permit.
+    /// Each permit lets one gated round continue.
     pub(crate) gate: Arc<Semaphore>,
 }
 
-pub(crate) async fn start_server(config: Config) -> Served {
+pub(crate) async fn start_server(config: ServerConfig) -> TestServer {
     let gate = Arc::new(Semaphore::new(0));
     let server = serve(vec![app(&gate)], config.port(0)).await.unwrap();
-    Served { server, client: client(), gate }
+    TestServer { server, client: client(), gate }
 }
 
-pub(crate) async fn in_memory() -> Served {
-    start_server(Config::new(Stores::memory())).await
+pub(crate) async fn in_memory() -> TestServer {
+    start_server(ServerConfig::new(Storage::memory())).await
 }
 
 pub(crate) fn client() -> Client {
-    // Nothing here is encrypted; the client asks for it all the same. The second call finds the first one's.
+    // No connection is encrypted, but the client requires a TLS provider. Later calls find it installed.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     Client::builder().no_proxy().build().unwrap()
 }
 
-impl Served {
+impl TestServer {
     pub(crate) fn url(&self, path: &str) -> String {
         self.server.url() + path
     }
@@ -229,7 +251,7 @@ impl Served {
         self.get(path).await.json().await.unwrap()
     }
 
-    /// Starts a tale, and gives its id.
+    /// Starts a tale, and returns its id.
     pub(crate) async fn tale(&self, body: Value) -> String {
         let answer = self.post("/api/tales", &body).await;
         assert_eq!(answer.status(), 202, "{}", answer.text().await.unwrap());
@@ -237,39 +259,39 @@ impl Served {
         answer["id"].as_str().unwrap().to_owned()
     }
 
-    /// What is told of a tale after a number.
-    pub(crate) async fn reader(&self, id: &str, after: Option<u64>) -> Reader {
+    /// Subscribes to the events of a tale after a number.
+    pub(crate) async fn reader(&self, id: &str, after: Option<u64>) -> SseReader {
         let mut request = self.client.get(self.url(&format!("/api/tales/{id}/stream")));
         if let Some(after) = after {
             request = request.header("last-event-id", after);
         }
-        Reader::new(request.send().await.unwrap())
+        SseReader::new(request.send().await.unwrap())
     }
 }
 
-/// One server-sent event.
+/// A received server-sent event.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sent {
+pub(crate) struct SseEvent {
     pub(crate) id: Option<u64>,
     pub(crate) event: String,
     pub(crate) data: Value,
 }
 
-/// Reads server-sent events as a browser does.
-pub(crate) struct Reader {
+/// Parses server-sent events as a browser does.
+pub(crate) struct SseReader {
     chunks: futures_util::stream::BoxStream<'static, reqwest::Result<axum::body::Bytes>>,
     text: String,
     pub(crate) comments: Vec<String>,
 }
 
-impl Reader {
+impl SseReader {
     pub(crate) fn new(response: reqwest::Response) -> Self {
         assert_eq!(response.status(), 200);
         Self { chunks: response.bytes_stream().boxed(), text: String::new(), comments: Vec::new() }
     }
 
-    /// The next event, or nothing when the stream has ended.
-    pub(crate) async fn next(&mut self) -> Option<Sent> {
+    /// Returns the next event, or `None` when the stream has ended.
+    pub(crate) async fn next(&mut self) -> Option<SseEvent> {
         loop {
             while let Some((block, rest)) = self.text.split_once("\n\n") {
                 let (block, rest) = (block.to_owned(), rest.to_owned());
@@ -283,7 +305,7 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, block: &str) -> Option<Sent> {
+    fn read(&mut self, block: &str) -> Option<SseEvent> {
         let (mut id, mut event, mut data) = (None, None, String::new());
         for line in block.lines() {
             match line.split_once(": ").unwrap() {
@@ -295,10 +317,10 @@ impl Reader {
             }
         }
         let data = serde_json::from_str(&data);
-        event.map(|event| Sent { id, event, data: data.unwrap() })
+        event.map(|event| SseEvent { id, event, data: data.unwrap() })
     }
 
-    pub(crate) async fn all(mut self) -> Vec<Sent> {
+    pub(crate) async fn all(mut self) -> Vec<SseEvent> {
         let mut all = Vec::new();
         while let Some(sent) = self.next().await {
             all.push(sent);
@@ -306,8 +328,8 @@ impl Reader {
         all
     }
 
-    /// Reads until an event of this kind and node.
-    pub(crate) async fn until(&mut self, event: &str, node: &str) -> Sent {
+    /// Reads up to an event of this type and node.
+    pub(crate) async fn until(&mut self, event: &str, node: &str) -> SseEvent {
         loop {
             let sent = self.next().await.expect("the event comes before the end");
             if sent.event == event && sent.data["name"] == node {
@@ -317,15 +339,15 @@ impl Reader {
     }
 }
 
-/// A file for a store, removed with the test.
-pub(crate) struct Scratch(PathBuf);
+/// A storage file that is removed with the test.
+pub(crate) struct TempFile(PathBuf);
 
-impl Scratch {
+impl TempFile {
     pub(crate) fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("superstep-server-{}-{number}", std::process::id()));
-        // The number of a process comes again, and one that died left its folder.
+        // Process ids are reused, and a process that died left its folder.
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder)
@@ -336,7 +358,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

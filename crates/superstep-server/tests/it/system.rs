@@ -1,14 +1,14 @@
-//! Liveness, health, measurements, the description of the API.
+//! Tests of liveness, health, metrics and the OpenAPI document.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use superstep::settings::{Settings, Sources};
-use superstep_server::{Config, PortInUse, ResumeRuns};
+use superstep::settings::{Settings, SettingsSources};
+use superstep_server::{PortInUse, RecoveryMode, ServerConfig};
 
 use crate::support::{in_memory, start_server};
 
-/// R-SRV-17: liveness asks nobody; health tells stores, models, load and version, and no secret.
+/// R-SRV-17a: liveness touches no storage; health contains storage, models, load and version, and no secret.
 #[tokio::test]
 async fn health_tells_what_there_is_and_no_secret() {
     let file = r#"
@@ -20,9 +20,9 @@ async fn health_tells_what_there_is_and_no_secret() {
         provider = "anthropic"
         model = "m"
     "#;
-    let sources = Sources::new().toml("superstep.toml", file).environment([("FAST_KEY", "sk-very-secret")]);
+    let sources = SettingsSources::new().toml("superstep.toml", file).environment([("FAST_KEY", "sk-very-secret")]);
     let settings = Settings::parse(&sources).unwrap();
-    let served = start_server(Config::from_settings(&settings).await.unwrap()).await;
+    let served = start_server(ServerConfig::from_settings(&settings).await.unwrap()).await;
     assert_eq!(served.json("/ok").await, json!({"ok": true}));
     served.tale(json!({"topic": "sea", "gated": true})).await;
     let text = served.get("/api/health").await.text().await.unwrap();
@@ -36,7 +36,7 @@ async fn health_tells_what_there_is_and_no_secret() {
     assert_eq!(configured, [&json!(false), &json!(true)]);
 }
 
-/// R-SRV-17: what runs do is measured, in the format of Prometheus.
+/// R-FWK-89: runs are measured, in the Prometheus text format.
 #[tokio::test]
 async fn runs_are_measured() {
     let served = in_memory().await;
@@ -48,7 +48,7 @@ async fn runs_are_measured() {
     assert!(text.contains("superstep_runs_total{graph=\"tale\",outcome=\"finished\"} 1\n"), "{text}");
 }
 
-/// R-SRV-3: the description lists every route with its methods, and nothing that is not there.
+/// R-SRV-3a: the OpenAPI document lists every route with its methods, and nothing else.
 #[tokio::test]
 async fn the_description_lists_every_route() {
     let served = in_memory().await;
@@ -58,7 +58,7 @@ async fn the_description_lists_every_route() {
     for (path, methods) in api["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             listed.insert(format!("{method} {path}"));
-            // What is listed is there: anything but "nothing here" and "not for this method".
+            // Every listed route exists: neither "nothing here" nor "not for this method".
             let address = served.url(&path.replace("{id}", "none"));
             let method = reqwest::Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
             let answer = served.client.request(method, address).send().await.unwrap();
@@ -77,22 +77,22 @@ async fn the_description_lists_every_route() {
         "post /api/tales/{id}/answer",
     ];
     assert_eq!(listed, expected.map(str::to_owned).into());
-    assert!(api["components"]["schemas"]["NewTale"].is_object());
+    assert!(api["components"]["schemas"]["NewStory"].is_object());
 }
 
-/// R-SRV-16: what the settings say is what the server does; a list may stand in a variable.
+/// R-SRV-16: the server follows its settings; a list may come from an environment variable.
 #[tokio::test]
 async fn settings_reach_the_server() {
     let file = "[server]\nbody_limit = 10\ndrain = \"2s\"\nresume = \"manual\"\nport_in_use = \"next\"";
     let hosts = [("SUPERSTEP_SERVER__ALLOWED_HOSTS", r#"["studio.example"]"#)];
-    let settings = Settings::parse(&Sources::new().toml("superstep.toml", file).environment(hosts)).unwrap();
-    let config = Config::from_settings(&settings).await.unwrap();
-    assert_eq!((config.port_in_use, config.resume), (PortInUse::NextFree, ResumeRuns::OnRequest));
-    assert_eq!((config.drain.as_secs(), config.max_runs, config.allowed_hosts.len()), (2, 256, 1));
+    let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file).environment(hosts)).unwrap();
+    let config = ServerConfig::from_settings(&settings).await.unwrap();
+    assert_eq!((config.port_in_use, config.recovery), (PortInUse::NextFree, RecoveryMode::Manual));
+    assert_eq!((config.drain_timeout.as_secs(), config.max_concurrent_runs, config.allowed_hosts.len()), (2, 256, 1));
     let served = start_server(config).await;
     let ask = served.client.get(served.url("/ok")).header("host", "studio.example");
     assert_eq!(ask.send().await.unwrap().status(), 200);
     assert_eq!(served.post("/api/tales", &json!({"topic": "sea"})).await.status(), 413);
-    let wrong = Sources::new().toml("superstep.toml", "[server]\nallowed_hosts = \"one\"");
+    let wrong = SettingsSources::new().toml("superstep.toml", "[server]\nallowed_hosts = \"one\"");
     assert!(Settings::parse(&wrong).unwrap_err().to_string().contains("expected a list of text"));
 }

@@ -1,19 +1,22 @@
-//! What an answer is, on a tiny model: the same every time, told in pieces, counted, bounded, and never more than was asked for.
+//! Tests of responses of a tiny model: deterministic, streamed in chunks, counted, bounded.
 
-use superstep_core::error::Code;
-use superstep_core::message::{Message, Part};
-use superstep_core::model::{AnswerFormat, ModelInfo, ModelKind, Request, StopReason, ToolChoice, Trouble};
+use superstep_core::error::ErrorCode;
+use superstep_core::message::{ContentPart, Message};
+use superstep_core::model::{
+    ChatRequest, ModelErrorKind, ModelInfo, ModelKind, ResponseFormat, StopReason, ToolChoice,
+};
 use superstep_core::port::Model;
 use superstep_core::tool::ToolSpec;
 use superstep_weights::Weights;
 
 use crate::support::{CONTEXT, Temporary, WIDTH, ask, open, tiny, tiny_with};
 
-fn request(text: &str) -> Request {
-    Request::new([Message::user(text)]).max_tokens(24)
+fn request(text: &str) -> ChatRequest {
+    ChatRequest::new([Message::user(text)]).max_tokens(24)
 }
 
-/// R-FWK-74, R-FWK-75: an answer is told in pieces that make its message, says who answered, what it cost and why it ended.
+/// R-FWK-74, R-FWK-75: a response is streamed in chunks that form its message, and names its model, token usage and
+/// stop reason.
 #[tokio::test]
 async fn an_answer_is_told_in_pieces_and_counted() {
     let model = open(&tiny()).unwrap();
@@ -22,13 +25,14 @@ async fn an_answer_is_told_in_pieces_and_counted() {
     assert!(pieces.len() > 1, "{pieces:?}");
     assert_eq!(answer.model, ModelInfo::new("local", "tiny", ModelKind::Weights));
     assert_eq!(answer.model, model.info());
-    // A mark, one token for each byte of `user\nhello`, a mark, a line; a mark and `assistant\n`.
+    // A control token, one token for each byte of `user\nhello`, a control token, a line break; a control token and
+    // `assistant\n`.
     let usage = answer.usage();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.estimated), (1 + 10 + 1 + 1 + 1 + 10, 24, false));
     assert_eq!(answer.stop, StopReason::Length);
 }
 
-/// A file that is read only when something is asked answers the same; what is wrong behind its head is told to whoever asks.
+/// A lazily loaded file gives the same responses; errors behind its header are returned by requests.
 #[tokio::test]
 async fn a_file_can_be_read_when_it_is_asked() {
     let file = Temporary::new(&tiny());
@@ -41,14 +45,14 @@ async fn a_file_can_be_read_when_it_is_asked() {
     std::fs::write(changed.path(), &tiny()[..1_000]).unwrap();
     for _ in 0..2 {
         let error = ask(&late, &request("hello")).await.unwrap_err();
-        assert_eq!(error.code(), Code::ConfigInvalid);
+        assert_eq!(error.code(), ErrorCode::ConfigInvalid);
         assert!(error.message().contains("cannot be used as weights"), "{error}");
     }
-    assert_eq!(Weights::lazy(changed.path()).unwrap_err().code(), Code::ConfigInvalid);
-    assert_eq!(Weights::lazy("no/such/file.gguf").unwrap_err().code(), Code::ConfigInvalid);
+    assert_eq!(Weights::lazy(changed.path()).unwrap_err().code(), ErrorCode::ConfigInvalid);
+    assert_eq!(Weights::lazy("no/such/file.gguf").unwrap_err().code(), ErrorCode::ConfigInvalid);
 }
 
-/// R-FWK-74: without a temperature an answer is always the same, also for those who ask at the same time.
+/// R-FWK-74: without a temperature a response is always the same, also with concurrent requests.
 #[tokio::test]
 async fn an_answer_without_chance_is_always_the_same() {
     let model = open(&tiny()).unwrap();
@@ -62,7 +66,7 @@ async fn an_answer_without_chance_is_always_the_same() {
     assert_eq!(ask(&again, &one).await.unwrap().0, first);
 }
 
-/// R-FWK-74: a file may have weights of their own for what comes out; they count.
+/// R-FWK-74: a separate output projection in the file is used.
 #[tokio::test]
 async fn weights_for_what_comes_out_are_used() {
     let other = open(&tiny_with(&[], &[("output.weight", &[259, WIDTH])])).unwrap();
@@ -71,7 +75,7 @@ async fn weights_for_what_comes_out_are_used() {
     assert_ne!(answer.message, tied.message);
 }
 
-/// R-FWK-74: chance is decided by the seed; without one, answers differ.
+/// R-FWK-74: the seed determines the sampling; without a seed, responses differ.
 #[tokio::test]
 async fn chance_comes_from_the_seed() {
     let model = open(&tiny()).unwrap();
@@ -86,7 +90,7 @@ async fn chance_comes_from_the_seed() {
     assert_ne!(text(None).await, text(None).await);
 }
 
-/// R-FWK-74: an answer ends before a text where it is told to stop, and no piece of that text goes out.
+/// R-FWK-74: a response ends before a stop sequence, and no part of that sequence is delivered.
 #[tokio::test]
 async fn an_answer_ends_before_a_text_to_stop_at() {
     let model = open(&tiny()).unwrap();
@@ -100,12 +104,12 @@ async fn an_answer_ends_before_a_text_to_stop_at() {
     assert_eq!(pieces.concat(), answer.message.text());
 }
 
-/// R-FWK-71, R-FWK-74: what does not fit in view is refused; an answer that reaches its end stops there.
+/// R-FWK-71, R-FWK-74: a prompt beyond the context is rejected; a response that fills the context stops there.
 #[tokio::test]
 async fn what_is_in_view_is_bounded() {
     let model = open(&tiny()).unwrap();
     let error = ask(&model, &request(&"x".repeat(CONTEXT as usize))).await.unwrap_err();
-    assert_eq!(Trouble::of(&error), Some(Trouble::ContextTooLong));
+    assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::ContextLengthExceeded));
     assert!(error.message().contains("256"), "{error}");
     let (answer, _) = ask(&model, &request(&"x".repeat(200)).max_tokens(1000)).await.unwrap();
     let usage = answer.usage();
@@ -113,7 +117,7 @@ async fn what_is_in_view_is_bounded() {
     assert_eq!(usage.total_tokens, u64::from(CONTEXT) + 1, "the last token is said and never read");
 }
 
-/// A message that spells a mark cannot end itself and speak as somebody else.
+/// A message that spells a control token cannot end itself and start another message.
 #[tokio::test]
 async fn a_message_cannot_spell_a_mark() {
     let model = open(&tiny()).unwrap();
@@ -122,7 +126,7 @@ async fn a_message_cannot_spell_a_mark() {
     assert_eq!(cost(mark).await - cost("").await, mark.len() as u64);
 }
 
-/// R-FWK-74: what the model cannot do is refused and not left out.
+/// R-FWK-74: unsupported requests are rejected, not partly ignored.
 #[tokio::test]
 async fn what_it_cannot_do_is_refused() {
     let model = open(&tiny()).unwrap();
@@ -130,22 +134,22 @@ async fn what_it_cannot_do_is_refused() {
     let refused = [
         (request("hi").tools([ToolSpec::new("look", "looks")]), "tools"),
         (request("hi").tool_choice(ToolChoice::Required), "tools"),
-        (request("hi").format(AnswerFormat::new("it", schema)), "format"),
+        (request("hi").format(ResponseFormat::new("it", schema)), "format"),
         (request("hi").max_tokens(0), "no tokens"),
-        (Request::new([Message::user(vec![Part::Other(serde_json::json!({"type": "image"}))])]), "text"),
+        (ChatRequest::new([Message::user(vec![ContentPart::Other(serde_json::json!({"type": "image"}))])]), "text"),
     ];
     for (request, what) in refused {
         let error = ask(&model, &request).await.unwrap_err();
-        assert_eq!(error.code(), Code::ConfigInvalid, "{error}");
-        assert!(error.message().contains(what) && error.advice().is_some(), "{error}");
+        assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
+        assert!(error.message().contains(what) && error.help().is_some(), "{error}");
     }
 }
 
-/// R-FWK-74: a file that is not there is named, with how to get one.
+/// R-FWK-74: the error for a missing file has its path, and how to get a file.
 #[test]
 fn a_missing_file_is_told_with_how_to_get_one() {
     let error = Weights::open("nowhere/model.gguf").unwrap_err();
-    assert_eq!(error.code(), Code::ConfigInvalid);
+    assert_eq!(error.code(), ErrorCode::ConfigInvalid);
     assert!(error.message().contains("nowhere/model.gguf"), "{error}");
-    assert!(error.advice().is_some_and(|advice| advice.contains("cargo xtask model")), "{error}");
+    assert!(error.help().is_some_and(|advice| advice.contains("cargo xtask model")), "{error}");
 }

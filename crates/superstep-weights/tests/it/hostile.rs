@@ -1,16 +1,16 @@
-//! Files that mean harm: each is an error that says what is wrong, and never a panic, an abort or a machine without memory.
+//! Tests of malicious files: each is an error with its reason, and never a panic, an abort or excessive memory use.
 
 use candle_core::quantized::gguf_file::Value;
-use superstep_core::error::{Code, Error};
+use superstep_core::error::{Error, ErrorCode};
 
 use crate::support::{WIDTH, open, tiny, tiny_with};
 
-/// Where the head of the file ends: after the entry of the tensor that is listed last.
+/// Returns the end of the header: behind the entry of the last tensor.
 fn head(file: &[u8]) -> usize {
     place(file, b"blk.1.ffn_down.weight") + 64
 }
 
-/// Where these bytes end.
+/// Returns the end of these bytes in a file.
 fn place(file: &[u8], bytes: &[u8]) -> usize {
     let at = file.windows(bytes.len()).position(|window| window == bytes).unwrap();
     at + bytes.len()
@@ -18,12 +18,12 @@ fn place(file: &[u8], bytes: &[u8]) -> usize {
 
 fn refused(bytes: &[u8]) -> Error {
     let error = open(bytes).unwrap_err();
-    assert_eq!(error.code(), Code::ConfigInvalid, "{error}");
+    assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
     assert!(!error.message().contains("panicked"), "{error}");
     error
 }
 
-/// A file that was cut off, wherever, is an error.
+/// A file truncated at any position is an error.
 #[test]
 fn a_file_that_was_cut_off_is_refused() {
     let file = tiny();
@@ -35,7 +35,7 @@ fn a_file_that_was_cut_off_is_refused() {
     open(&file).unwrap();
 }
 
-/// Every count, length and place that is not true is an error before any memory is asked for it.
+/// Every wrong count, length and offset is an error before memory is allocated for it.
 #[test]
 fn numbers_that_are_not_true_are_refused() {
     let file = tiny();
@@ -73,14 +73,14 @@ fn numbers_that_are_not_true_are_refused() {
     }
 }
 
-/// Whatever byte of the head is changed, the file opens or is an error, and nothing panics.
+/// A file with any byte of its header changed opens or is an error, and nothing panics.
 #[test]
 fn no_byte_of_the_head_can_end_the_process() {
     let file = tiny();
     let (mut opened, mut errors) = (0, 0);
     let tokens = text_range(&file);
     for at in 0..head(&file) {
-        // The list of tokens is long and all alike.
+        // The vocabulary is long and uniform, so only a part of it is tested.
         if tokens.contains(&at) && !at.is_multiple_of(41) {
             continue;
         }
@@ -90,7 +90,7 @@ fn no_byte_of_the_head_can_end_the_process() {
             match open(&file) {
                 Ok(_) => opened += 1,
                 Err(error) => {
-                    assert_eq!(error.code(), Code::ConfigInvalid, "byte {at}: {error}");
+                    assert_eq!(error.code(), ErrorCode::ConfigInvalid, "byte {at}: {error}");
                     assert!(!error.message().contains("panicked"), "byte {at}: {error}");
                     errors += 1;
                 }
@@ -100,12 +100,12 @@ fn no_byte_of_the_head_can_end_the_process() {
     assert!(opened > 10 && errors > 1000, "{opened} opened, {errors} refused");
 }
 
-/// Where the kinds and texts of the tokens are.
+/// Returns the range of the token types and texts.
 fn text_range(file: &[u8]) -> std::ops::Range<usize> {
     place(file, b"tokenizer.ggml.token_type") + 16..place(file, b"tokenizer.ggml.merges") - 40
 }
 
-/// What would be answered wrongly is refused: another architecture, other measures, tensors that are not known.
+/// A model that would be executed wrongly is rejected: another architecture, other dimensions, unknown tensors.
 #[test]
 fn a_model_that_is_not_understood_is_refused() {
     let text = |text: &str| Value::String(text.to_owned());
@@ -138,7 +138,7 @@ fn a_model_that_is_not_understood_is_refused() {
     assert!(refused(b"no weights at all").message().contains("not a GGUF file"));
 }
 
-/// Tensors that share their bytes would take more memory than the file has bytes.
+/// Overlapping tensors would need more memory than the file has bytes.
 #[test]
 fn tensors_that_share_their_bytes_are_refused() {
     let mut file = tiny();
@@ -146,12 +146,12 @@ fn tensors_that_share_their_bytes_are_refused() {
         ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down", "attn_norm", "ffn_norm"];
     let parts = parts.iter().flat_map(|part| [format!("blk.0.{part}"), format!("blk.1.{part}")]);
     for name in parts.chain(["token_embd".to_owned(), "output_norm".to_owned()]) {
-        // The number of dimensions, the dimensions, the kind; then the place.
+        // The number of dimensions, the dimensions, the type; then the offset.
         let at = place(&file, format!("{name}.weight").as_bytes());
         let at = at + 8 + 8 * usize::from(file[at]);
         file[at..at + 8].copy_from_slice(&0_u64.to_le_bytes());
     }
-    // Room for the largest of them.
+    // Leaves space for the largest tensor.
     file.truncate(head(&file) + 32 + 259 * WIDTH / 32 * 20);
     assert!(refused(&file).message().contains("share"));
 }

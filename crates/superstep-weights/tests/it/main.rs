@@ -1,4 +1,5 @@
-//! What `superstep-weights` promises, on a tiny model made here, on files that mean harm, and on a model that really talks.
+//! Integration tests of `superstep-weights`: with a tiny generated model, with malicious files, and with a real
+//! model.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 

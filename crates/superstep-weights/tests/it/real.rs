@@ -1,31 +1,31 @@
-//! A model that really talks. `cargo xtask model` gets it; `SUPERSTEP_WEIGHTS` says where it is.
+//! Tests of a real model. `cargo xtask model` downloads the model; `SUPERSTEP_WEIGHTS` contains its path.
 
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use superstep_core::error::Code;
+use superstep_core::error::ErrorCode;
 use superstep_core::message::Message;
-use superstep_core::model::{ModelKind, Request, StopReason};
-use superstep_core::port::{Listener, Model, Pieces};
-use superstep_core::{model::Piece, port::BoxFuture};
+use superstep_core::model::{ChatRequest, ModelKind, StopReason};
+use superstep_core::port::{ChunkListener, ChunkSender, Model};
+use superstep_core::{model::MessageChunk, port::BoxFuture};
 use superstep_weights::{VARIABLE, Weights};
 use tokio::sync::Notify;
 
 use crate::support::{ask, open};
 
-/// One for all tests: it takes seconds to load.
+/// Returns one model for all tests, because loading takes seconds.
 fn model() -> &'static Weights {
     static MODEL: OnceLock<Weights> = OnceLock::new();
     MODEL.get_or_init(|| Weights::from_env().unwrap())
 }
 
-/// R-FWK-74, R-FWK-75: the model answers in whole sentences, the same every time, in pieces, counted.
+/// R-FWK-74, R-FWK-75: the model responds in full sentences, the same every time, in chunks, with token usage.
 #[tokio::test]
 async fn it_talks() {
     let question = "Argue the positive side of: Should AI be regulated? 2-3 sentences";
-    let request = Request::new([Message::user(question)]).max_tokens(40);
+    let request = ChatRequest::new([Message::user(question)]).max_tokens(40);
     let (answer, pieces) = ask(model(), &request).await.unwrap();
     let text = answer.message.text();
     println!("{}: {text}", answer.model);
@@ -37,10 +37,10 @@ async fn it_talks() {
     assert_eq!(again, answer);
 }
 
-/// R-FWK-74: it knows something, ends by itself, and stops where it is told to.
+/// R-FWK-74: the model knows a fact, ends by itself, and stops at its limit.
 #[tokio::test]
 async fn it_knows_the_capital_of_france() {
-    let request = Request::new([Message::system("Be short."), Message::user("What is the capital of France?")]);
+    let request = ChatRequest::new([Message::system("Be short."), Message::user("What is the capital of France?")]);
     let (answer, _) = ask(model(), &request).await.unwrap();
     assert!(answer.message.text().contains("Paris"), "{}", answer.message.text());
     assert_eq!(answer.stop, StopReason::End);
@@ -51,45 +51,45 @@ async fn it_knows_the_capital_of_france() {
     assert!(!before.message.text().contains("Paris"));
 }
 
-/// Tells when the first piece was heard.
+/// A listener that notifies at the first chunk.
 struct First<'a>(&'a Notify);
 
-impl Listener for First<'_> {
-    fn hear(&mut self, _piece: Piece) -> Option<BoxFuture<'_, ()>> {
+impl ChunkListener for First<'_> {
+    fn on_chunk(&mut self, _piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
         self.0.notify_one();
         None
     }
 }
 
-/// An answer that nobody waits for is given up: the next one does not wait for thousands of tokens, which take
-/// minutes.
+/// A dropped response is cancelled: the next request does not wait for thousands of tokens, which take minutes.
 #[tokio::test]
 async fn a_dropped_answer_frees_the_thread() {
-    let long = Request::new([Message::user("Write a very long story about a ship.")]).max_tokens(4000).temperature(2.0);
+    let long =
+        ChatRequest::new([Message::user("Write a very long story about a ship.")]).max_tokens(4000).temperature(2.0);
     let heard = Notify::new();
     let mut first = First(&heard);
-    let mut pieces = Pieces::to(&mut first);
+    let mut pieces = ChunkSender::new(&mut first);
     tokio::select! {
-        answer = model().answer(&long, &mut pieces) => panic!("nobody waited for {answer:?}"),
+        answer = model().generate(&long, &mut pieces) => panic!("nobody waited for {answer:?}"),
         () = heard.notified() => {}
     }
-    let short = Request::new([Message::user("Hi!")]).max_tokens(2);
+    let short = ChatRequest::new([Message::user("Hi!")]).max_tokens(2);
     let answer = tokio::time::timeout(Duration::from_secs(60), ask(model(), &short)).await;
     assert_eq!(answer.expect("the thread is busy with what nobody wants").unwrap().0.usage().output_tokens, 2);
 }
 
-/// The real file, cut off or with another count in its head, is an error.
+/// The real file, truncated or with another count in its header, is an error.
 #[test]
 fn a_damaged_file_is_refused() {
     let path = PathBuf::from(std::env::var_os(VARIABLE).unwrap());
     let mut bytes = Vec::new();
     std::fs::File::open(&path).unwrap().take(8 << 20).read_to_end(&mut bytes).unwrap();
     for length in [0, 3, 23, 100, 1_000, 900_000, 1_785_663, 1_785_664, 8 << 20] {
-        assert_eq!(open(&bytes[..length]).unwrap_err().code(), Code::ConfigInvalid, "{length} bytes");
+        assert_eq!(open(&bytes[..length]).unwrap_err().code(), ErrorCode::ConfigInvalid, "{length} bytes");
     }
     for at in [8, 16, 24] {
         let mut bytes = bytes.clone();
         bytes[at..at + 8].copy_from_slice(&(u64::MAX / 3).to_le_bytes());
-        assert_eq!(open(&bytes).unwrap_err().code(), Code::ConfigInvalid, "the number at {at}");
+        assert_eq!(open(&bytes).unwrap_err().code(), ErrorCode::ConfigInvalid, "the number at {at}");
     }
 }

@@ -1,4 +1,4 @@
-//! A tiny model that is made here, files that are gone after the test, and somebody who listens.
+//! Fixtures: a tiny generated model, temporary files, and a listener.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use candle_core::quantized::gguf_file::{self, Value};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
 use superstep_core::error::Result;
-use superstep_core::model::{Answer, Piece, Request};
-use superstep_core::port::{BoxFuture, Listener, Model, Pieces};
+use superstep_core::model::{ChatRequest, ChatResponse, MessageChunk};
+use superstep_core::port::{BoxFuture, ChunkListener, ChunkSender, Model};
 use superstep_weights::Weights;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 pub(crate) const WIDTH: usize = 64;
 pub(crate) const CONTEXT: u32 = 256;
 
-/// A file with a model that talks nonsense, always the same: two layers, and a token for each byte.
+/// Returns a file with a deterministic model of two layers, with a token for each byte.
 pub(crate) fn tiny() -> Vec<u8> {
     tiny_with(&[], &[])
 }
 
-/// The same with other metadata and further tensors.
+/// Returns the same file with changed metadata and added tensors.
 pub(crate) fn tiny_with(changed: &[(&str, Value)], added: &[(&str, &[usize])]) -> Vec<u8> {
     let mut metadata = metadata();
     for (key, value) in changed {
@@ -91,7 +91,8 @@ fn tensors() -> Vec<(String, Vec<usize>)> {
     tensors
 }
 
-/// Numbers out of a seed: around 1 for a norm, around 0 for a matrix, which is in blocks of 4 bits as in real files.
+/// Generates a tensor from a seed: around 1 for a norm, around 0 for a matrix, which has blocks of 4 bits as in
+/// real files.
 fn tensor(name: &str, dimensions: &[usize], random: &mut u64) -> QTensor {
     let mut number = || {
         *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -101,14 +102,14 @@ fn tensor(name: &str, dimensions: &[usize], random: &mut u64) -> QTensor {
     let count = dimensions.iter().product();
     let mut numbers: Vec<f32> = (0..count).map(|_| if is_norm { 1.0 + number() / 8.0 } else { number() }).collect();
     if name == "token_embd.weight" {
-        // Nothing speaks for the three marks, so that no answer ends by itself.
+        // Zero logits for the three control tokens, so that no response ends by itself.
         numbers[..3 * WIDTH].fill(0.0);
     }
     let tensor = Tensor::from_vec(numbers, dimensions, &Device::Cpu).unwrap();
     QTensor::quantize(&tensor, if is_norm { GgmlDType::F32 } else { GgmlDType::Q4_1 }).unwrap()
 }
 
-/// A file that is gone when this is.
+/// A temporary file, removed when dropped.
 pub(crate) struct Temporary(PathBuf);
 
 impl Temporary {
@@ -136,22 +137,22 @@ pub(crate) fn open(bytes: &[u8]) -> Result<Weights> {
     Weights::open(Temporary::new(bytes).path())
 }
 
-/// Somebody who writes down what is said.
+/// A listener that records text chunks.
 #[derive(Default)]
 pub(crate) struct Heard(pub(crate) Vec<String>);
 
-impl Listener for Heard {
-    fn hear(&mut self, piece: Piece) -> Option<BoxFuture<'_, ()>> {
-        if let Piece::Text(text) = piece {
+impl ChunkListener for Heard {
+    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
+        if let MessageChunk::Text(text) = piece {
             self.0.push(text);
         }
         None
     }
 }
 
-/// Asks; gives the pieces, too.
-pub(crate) async fn ask(model: &Weights, request: &Request) -> Result<(Answer, Vec<String>)> {
+/// Sends a request; also returns the chunks.
+pub(crate) async fn ask(model: &Weights, request: &ChatRequest) -> Result<(ChatResponse, Vec<String>)> {
     let mut heard = Heard::default();
-    let answer = model.answer(request, &mut Pieces::to(&mut heard)).await?;
+    let answer = model.generate(request, &mut ChunkSender::new(&mut heard)).await?;
     Ok((answer, heard.0))
 }

@@ -1,14 +1,14 @@
-//! The little language of the cases: what a node returns, written as JSON with templates.
+//! The template language of the cases: outputs of nodes, written as JSON with templates.
 
 use serde_json::{Map, Value, json};
-use superstep::core::command::Hop;
+use superstep::core::command::GotoTarget;
 use superstep::core::port::BoxFuture;
 use superstep::prelude::*;
-use superstep::{Record, Result, StreamMode};
+use superstep::{DynamicState, Result, StreamMode};
 
-pub(crate) type Forms = Vec<Command<Record>>;
+pub(crate) type Forms = Vec<Command<DynamicState>>;
 
-/// One or many as many.
+/// Returns a single value or a list as a slice.
 pub(crate) fn many(form: &Value) -> &[Value] {
     match form {
         Value::Array(items) => items,
@@ -29,7 +29,7 @@ fn look_up(env: &Value, path: &str) -> Value {
     path.split('.').try_fold(env.clone(), |value, key| step(&value, key)).unwrap_or(Value::Null)
 }
 
-/// A form with its templates replaced by values.
+/// Replaces the templates of a form by values.
 pub(crate) fn fill(form: &Value, env: &Value) -> Value {
     match form {
         Value::String(path) if path.starts_with('$') => look_up(env, &path[1..]),
@@ -56,43 +56,43 @@ fn fill_map(map: &Map<String, Value>, env: &Value) -> Value {
     map.iter().map(|(key, value)| (key.clone(), fill(value, env))).collect()
 }
 
-/// The places of a `goto`: names and sends.
-pub(crate) fn places(items: &Value, env: &Value) -> Go {
-    let mut go = Go::none();
+/// Converts the items of a `goto`: node names and sends.
+pub(crate) fn places(items: &Value, env: &Value) -> Goto {
+    let mut go = Goto::none();
     for item in many(items) {
         if let Value::String(_) = item {
-            go = go.and(text(&fill(item, env)));
+            go = go.and_node(text(&fill(item, env)));
             continue;
         }
         let to = text(&item["node"]);
         match item.get("each") {
             Some(list) => {
                 for payload in many(&fill(list, env)) {
-                    go = go.and_send(Send::new(to.clone(), payload.clone()));
+                    go = go.and_send(SendTo::new(to.clone(), payload.clone()));
                 }
             }
-            None => go = go.and_send(Send::new(to, fill(&item["payload"], env))),
+            None => go = go.and_send(SendTo::new(to, fill(&item["payload"], env))),
         }
     }
     go
 }
 
-pub(crate) fn command(form: &Value, env: &Value) -> Command<Record> {
+pub(crate) fn command(form: &Value, env: &Value) -> Command<DynamicState> {
     let mut made = Command::new();
     if let Some(update) = form.get("update").filter(|update| !update.is_null()) {
         made = made.update(fill(update, env));
     }
     for hop in places(&form["goto"], env) {
         made = match hop {
-            Hop::To(node) => made.and_goto(node),
-            Hop::Send(send) => made.send(*send),
+            GotoTarget::To(node) => made.and_goto(node),
+            GotoTarget::Send(send) => made.send(*send),
         };
     }
-    if form["parent"] == true { made.in_parent() } else { made }
+    if form["parent"] == true { made.to_parent() } else { made }
 }
 
-/// What a node returns.
-pub(crate) fn act(form: Value, mut env: Value, cx: Cx) -> BoxFuture<'static, Result<Forms, NodeError>> {
+/// Computes the output of a node from its form.
+pub(crate) fn act(form: Value, mut env: Value, cx: TaskContext) -> BoxFuture<'static, Result<Forms, NodeError>> {
     Box::pin(async move {
         let runs = env["runs"].as_u64().unwrap_or(1);
         if form.get("raise").is_some() {
@@ -128,9 +128,9 @@ pub(crate) fn act(form: Value, mut env: Value, cx: Cx) -> BoxFuture<'static, Res
     })
 }
 
-/// The answers to all questions of a form.
-async fn ask(form: &Value, env: &Value, cx: &Cx) -> Result<Value, NodeError> {
-    let put = async |question: Value| cx.ask().with(&text(&question), &question, "", None).await;
+/// Raises all interrupts of a form and returns their resume values.
+async fn ask(form: &Value, env: &Value, cx: &TaskContext) -> Result<Value, NodeError> {
+    let put = async |question: Value| cx.interrupts().raise_with_schema(&text(&question), &question, "", None).await;
     let mut answers = Vec::new();
     for question in form.get("ask").map(many).unwrap_or_default() {
         answers.push(put(fill(question, env)).await?);
@@ -143,7 +143,7 @@ async fn ask(form: &Value, env: &Value, cx: &Cx) -> Result<Value, NodeError> {
     Ok(Value::Array(answers))
 }
 
-/// Where the commands of a form lead: those for the graph around, or the others.
+/// Returns the goto targets of a form: those for the parent graph, or all others.
 pub(crate) fn targets(form: &Value, parent: bool) -> Vec<String> {
     let mut found = Vec::new();
     match form {
@@ -161,7 +161,7 @@ pub(crate) fn targets(form: &Value, parent: bool) -> Vec<String> {
     found
 }
 
-/// One part of a stream without ids and times.
+/// Returns a part of a stream without ids and times.
 pub(crate) fn shown(mode: StreamMode, data: &Value) -> Value {
     if let Some(asked) = data.get("__interrupt__") {
         return json!({ "__interrupt__": many(asked).iter().map(|one| &one["value"]).collect::<Vec<_>>() });
@@ -182,7 +182,7 @@ pub(crate) fn shown(mode: StreamMode, data: &Value) -> Value {
     }
 }
 
-/// A state as JSON: without fields that have no value, and with messages in one form.
+/// Returns a state as JSON, without fields that have no value, and with normalized messages.
 pub(crate) fn plain(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(plain).collect(),

@@ -1,6 +1,6 @@
-//! Runs the cases of `parity/cases.json` on this engine and prints one JSON line for each, as `reference.py` does.
+//! Runs the cases of `testing/parity/cases.json` on this engine and prints one JSON line per case, as `reference.py` does.
 //!
-//! `ours <cases.json> [--strict]`. The little language of the cases is described in `parity/README.md`.
+//! `ours <cases.json> [--strict]`. The template language of the cases is described in `testing/parity/README.md`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,19 +8,22 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use superstep::core::port::{BoxFuture, HistoryQuery};
-use superstep::core::state::IntoDraft;
+use superstep::core::state::IntoUpdate;
 use superstep::prelude::*;
-use superstep::{Answers, Compat, Compiled, Endpoint, Failure, Outcome, Persistence, Record, Routes, Run, Schema};
-use superstep::{IntoNode, NodeWith, Result, Snapshot, StateUpdate, StreamMode};
+use superstep::{
+    Compat, CompiledGraph, DynamicState, Endpoint, NodeFailure, Outcome, ResumeValues, RouteTargets, RunBuilder,
+    Schema, SubgraphPersistence,
+};
+use superstep::{IntoNode, NodeBuilder, Result, StateSnapshot, StateUpdate, StreamMode};
 
 mod form;
 
 use form::{Forms, act, command, fill, many, places, plain, shown, targets, text};
 
-/// What a node of a case does.
+/// Future of a node of a case.
 type Acting = BoxFuture<'static, Result<Forms, NodeError>>;
 
-/// How often each node was called.
+/// Number of calls of each node.
 #[derive(Clone, Default)]
 struct Ran(Arc<Mutex<BTreeMap<String, u64>>>);
 
@@ -43,8 +46,8 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn graph(&self, case: &Value, name: &str) -> Result<Graph<Record>> {
-        let mut graph = Graph::<Record>::with_schema(name, Schema::from_json("state", &case["schema"])?);
+    fn graph(&self, case: &Value, name: &str) -> Result<StateGraph<DynamicState>> {
+        let mut graph = StateGraph::<DynamicState>::with_schema(name, Schema::from_json("state", &case["schema"])?);
         graph.compat(self.compat);
         let by_name = || {
             let mut names: Vec<String> = case["nodes"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
@@ -56,10 +59,10 @@ impl Builder<'_> {
             self.node(&mut graph, case, &name, &case["nodes"][&name])?;
         }
         for edge in many(&case["edges"]) {
-            graph.edge(text(&edge[0]), text(&edge[1]));
+            graph.add_edge(text(&edge[0]), text(&edge[1]));
         }
         for join in many(&case["joins"]) {
-            graph.join(many(&join[0]).iter().map(text), text(&join[1]));
+            graph.add_join(many(&join[0]).iter().map(text), text(&join[1]));
         }
         many(&case["routes"]).iter().for_each(|one| route(&mut graph, one.clone()));
         graph.interrupt_before(many(&case["before"]).iter().map(text));
@@ -67,7 +70,7 @@ impl Builder<'_> {
         Ok(graph)
     }
 
-    fn node(&self, graph: &mut Graph<Record>, case: &Value, name: &str, spec: &Value) -> Result<()> {
+    fn node(&self, graph: &mut StateGraph<DynamicState>, case: &Value, name: &str, spec: &Value) -> Result<()> {
         let defer = many(&case["defer"]).iter().any(|deferred| deferred == name);
         if spec.get("calls").is_some() {
             let called = self.caller(name, spec)?;
@@ -75,26 +78,30 @@ impl Builder<'_> {
         } else if spec.get("graph").is_some() {
             let mut inner = self.graph(&spec["graph"], name)?;
             match spec["persistence"].as_str() {
-                Some("thread") => inner.persistence(Persistence::PerThread),
-                Some(_) => inner.persistence(Persistence::Stateless),
+                Some("thread") => inner.subgraph_persistence(SubgraphPersistence::PerThread),
+                Some(_) => inner.subgraph_persistence(SubgraphPersistence::Stateless),
                 None => &mut inner,
             };
             add(graph, name, node(inner.compile()?), spec, defer);
         } else if let Some(handler) = spec.get("on_error").cloned() {
-            let handle = move |failure: Failure, state: View<Record>, cx: Cx| {
+            let handle = move |failure: NodeFailure, state: View<DynamicState>, cx: TaskContext| {
                 let (node, error) = (&*failure.node, failure.error.message());
                 act(handler.clone(), json!({ "state": state.to_json(), "node": node, "error": error, "runs": 1 }), cx)
             };
-            add(graph, name, node(self.body(name, spec)).on_error(handle), spec, defer);
+            add(graph, name, node(self.body(name, spec)).error_handler(handle), spec, defer);
         } else {
             add(graph, name, node(self.body(name, spec)), spec, defer);
         }
         Ok(())
     }
 
-    fn body(&self, name: &str, spec: &Value) -> impl Fn(View<Record>, Option<Sent<Value>>, Cx) -> Acting + use<> {
+    fn body(
+        &self,
+        name: &str,
+        spec: &Value,
+    ) -> impl Fn(View<DynamicState>, Option<SendPayload<Value>>, TaskContext) -> Acting + use<> {
         let (ran, name, form) = (self.ran.clone(), name.to_owned(), spec["returns"].clone());
-        move |state: View<Record>, sent: Option<Sent<Value>>, cx: Cx| {
+        move |state: View<DynamicState>, sent: Option<SendPayload<Value>>, cx: TaskContext| {
             let (runs, remaining) = (ran.count(&name), cx.remaining_steps());
             let payload = sent.map_or(Value::Null, |sent| sent.0);
             let env = json!({ "state": state.to_json(), "payload": payload, "runs": runs, "remaining": remaining });
@@ -102,18 +109,18 @@ impl Builder<'_> {
         }
     }
 
-    /// A node that calls a graph by hand, once for each input.
-    fn caller(&self, name: &str, spec: &Value) -> Result<impl Fn(View<Record>, Cx) -> Acting + use<>> {
+    /// Creates a node that calls a graph explicitly, once per input.
+    fn caller(&self, name: &str, spec: &Value) -> Result<impl Fn(View<DynamicState>, TaskContext) -> Acting + use<>> {
         let inner = self.graph(&spec["graph"], "inner")?.compile()?;
         let (ran, name, spec) = (self.ran.clone(), name.to_owned(), spec.clone());
-        Ok(move |state: View<Record>, cx: Cx| -> Acting {
+        Ok(move |state: View<DynamicState>, cx: TaskContext| -> Acting {
             ran.count(&name);
             let (inner, spec) = (inner.clone(), spec.clone());
             Box::pin(async move {
                 let mut env = json!({ "state": state.to_json(), "runs": 1 });
                 let mut found = Vec::new();
                 for input in many(&spec["calls"]) {
-                    found.push(inner.run(fill(input, &env)).inside(&cx).await?.to_json()?);
+                    found.push(inner.invoke(fill(input, &env)).nested_in(&cx).await?.to_json()?);
                 }
                 env["answers"] = Value::Array(found);
                 act(spec["then"].clone(), env, cx).await
@@ -122,14 +129,19 @@ impl Builder<'_> {
     }
 }
 
-fn add<M, F, H>(graph: &mut Graph<Record>, name: &str, mut made: NodeWith<F, H>, spec: &Value, defer: bool)
-where
-    NodeWith<F, H>: IntoNode<Record, (), M>,
+fn add<M, F, H>(
+    graph: &mut StateGraph<DynamicState>,
+    name: &str,
+    mut made: NodeBuilder<F, H>,
+    spec: &Value,
+    defer: bool,
+) where
+    NodeBuilder<F, H>: IntoNode<DynamicState, (), M>,
 {
     for policy in many(&spec["retry"]) {
         let on = policy["on"].as_str().unwrap_or("").to_owned();
         let attempts = u32::try_from(policy["attempts"].as_u64().unwrap_or(1)).unwrap_or(1);
-        let retry = Retry::exponential(attempts).initial_interval(Duration::from_millis(1)).without_jitter();
+        let retry = RetryPolicy::exponential(attempts).initial_interval(Duration::from_millis(1)).without_jitter();
         made = made.retry(retry.retry_on(move |error| error.error().message().contains(&on)));
     }
     let mut leads = targets(&spec["returns"], false);
@@ -138,27 +150,27 @@ where
         leads.extend(targets(&inner.1["returns"], true));
     }
     if !leads.is_empty() {
-        made = made.goto(leads);
+        made = made.goto_targets(leads);
     }
-    graph.node(name, if defer { made.defer() } else { made });
+    graph.add_node(name, if defer { made.defer() } else { made });
 }
 
-fn route(graph: &mut Graph<Record>, form: Value) {
+fn route(graph: &mut StateGraph<DynamicState>, form: Value) {
     let from = text(&form["from"]);
     let Some(by) = form["by"].as_str().map(str::to_owned) else {
-        let decide = move |state: &Record| places(&form["goto"], &json!({ "state": state.to_json() }));
-        graph.route(from, decide, Routes::ANYWHERE);
+        let decide = move |state: &DynamicState| places(&form["goto"], &json!({ "state": state.to_json() }));
+        graph.add_conditional_edges(from, decide, RouteTargets::ANY);
         return;
     };
     let map = form["map"].as_object().cloned().unwrap_or_default();
     let map: Vec<(String, Endpoint)> = map.iter().map(|(key, to)| (key.clone(), text(to).into())).collect();
     let otherwise = form.get("otherwise").map(|to| text(to).into());
-    graph.route_by(from, move |state: &Record| text(&state.get(&by)), map, otherwise);
+    graph.add_conditional_edges_by_key(from, move |state: &DynamicState| text(&state.get(&by)), map, otherwise);
 }
 
-/// A compiled case: its calls, one after the other.
+/// A compiled case, whose calls run one after the other.
 struct Case {
-    graph: Compiled<Record>,
+    graph: CompiledGraph<DynamicState>,
     keeps: bool,
 }
 
@@ -177,7 +189,7 @@ impl Case {
         match performed {
             Ok(Some(outcome)) => {
                 seen["state"] = plain(&outcome.to_json().unwrap_or_default());
-                seen["interrupts"] = json!(outcome.questions().len());
+                seen["interrupts"] = json!(outcome.interrupts().len());
                 if self.keeps && call.get("stream").is_none() {
                     seen["out"] = seen["state"].clone();
                 }
@@ -190,28 +202,28 @@ impl Case {
                 }
             }
         }
-        if let (true, Ok(state)) = (self.keeps, self.graph.threads().state(thread).await) {
+        if let (true, Ok(state)) = (self.keeps, self.graph.threads().get_state(thread).await) {
             let mut next = state.next.clone();
             next.sort();
             next.dedup();
-            (seen["next"], seen["interrupts"]) = (json!(next), json!(state.questions().len()));
+            (seen["next"], seen["interrupts"]) = (json!(next), json!(state.interrupts().len()));
             seen["state"] = plain(&state.state.to_json());
         }
         seen
     }
 
-    /// What a stream shows, in the order of each mode.
+    /// Returns the parts of a stream, in the order of each mode.
     async fn watch(
         &self,
         call: &Value,
         thread: &str,
         modes: &[Value],
         parts: &mut Vec<Value>,
-    ) -> Result<Option<Outcome<Record>>> {
+    ) -> Result<Option<Outcome<DynamicState>>> {
         let modes: Vec<StreamMode> =
             modes.iter().filter_map(|mode| serde_json::from_value(mode.clone()).ok()).collect();
         let run = self.run(call, thread).await?;
-        let run = if call["subgraphs"] == true { run.subgraphs() } else { run };
+        let run = if call["subgraphs"] == true { run.stream_subgraphs() } else { run };
         let mut stream = run.stream_mode(modes);
         while let Some(part) = stream.next().await {
             let path = part.namespace.as_str().split('|').filter(|segment| !segment.is_empty());
@@ -221,21 +233,23 @@ impl Case {
         stream.finish().await.map(Some)
     }
 
-    async fn history(&self, thread: &str) -> Result<Vec<Snapshot<Record>>> {
-        self.graph.threads().history(thread, &HistoryQuery::default()).await
+    async fn history(&self, thread: &str) -> Result<Vec<StateSnapshot<DynamicState>>> {
+        self.graph.threads().get_state_history(thread, &HistoryQuery::default()).await
     }
 
-    /// The oldest checkpoint, or the `nth`, at which just these nodes are due.
+    /// Returns the oldest checkpoint with exactly these next nodes, or the `nth` one.
     async fn find(&self, thread: &str, at: &Value) -> Result<superstep::core::id::CheckpointId> {
         let mut next: Vec<String> = many(&at["next"]).iter().map(text).collect();
         next.dedup();
         let nth = usize::try_from(at["nth"].as_u64().unwrap_or(0)).unwrap_or(0);
         let states = self.history(thread).await?;
         let found = states.iter().rev().filter(|state| state.next == next).nth(nth);
-        found.map(Snapshot::id).ok_or_else(|| superstep::Error::internal(format!("nothing at which {next:?} is due")))
+        found
+            .map(StateSnapshot::id)
+            .ok_or_else(|| superstep::Error::internal(format!("nothing at which {next:?} is due")))
     }
 
-    async fn perform(&self, call: &Value, thread: &str) -> Result<Option<Outcome<Record>>> {
+    async fn perform(&self, call: &Value, thread: &str) -> Result<Option<Outcome<DynamicState>>> {
         let at = match call.get("at") {
             Some(at) => Some(self.find(thread, at).await?),
             None => None,
@@ -246,13 +260,13 @@ impl Case {
             _ => None,
         };
         if let Some(updates) = updates {
-            let update = self.graph.threads().updates(thread, updates);
-            at.into_iter().fold(update, |update, at| update.at(at)).await?;
+            let update = self.graph.threads().bulk_update_state(thread, updates);
+            at.into_iter().fold(update, |update, at| update.from_checkpoint(at)).await?;
             return Ok(None);
         }
         let mut run = self.run(call, thread).await?;
         if let Some(at) = at {
-            run = run.at(at);
+            run = run.from_checkpoint(at);
         }
         if let Some(limit) = call["limit"].as_u64() {
             run = run.recursion_limit(u32::try_from(limit).unwrap_or(u32::MAX));
@@ -263,23 +277,23 @@ impl Case {
         run.await.map(Some)
     }
 
-    async fn run(&self, call: &Value, thread: &str) -> Result<Run<Record>> {
+    async fn run(&self, call: &Value, thread: &str) -> Result<RunBuilder<DynamicState>> {
         let (graph, none) = (&self.graph, Value::Null);
         Ok(if let Some(input) = call.get("invoke") {
-            let run = graph.run(fill(input, &none));
+            let run = graph.invoke(fill(input, &none));
             if self.keeps { run.thread(thread) } else { run }
         } else if let Some(answer) = call.get("resume") {
             graph.resume(thread, answer)
         } else if let Some(asked) = call.get("resume_map").and_then(Value::as_object) {
-            let state = graph.threads().state(thread).await?;
-            let id = |name: &str| state.questions().into_iter().find(|open| open.name == name).map(|open| open.id);
+            let state = graph.threads().get_state(thread).await?;
+            let id = |name: &str| state.interrupts().into_iter().find(|open| open.name == name).map(|open| open.id);
             let unknown = || superstep::core::id::InterruptId::from_bits(1);
             let answers = asked.iter().map(|(name, answer)| (id(name).unwrap_or_else(unknown), answer.clone()));
-            graph.resume_with(thread, answers.collect::<Answers>())
+            graph.resume_with(thread, answers.collect::<ResumeValues>())
         } else if let Some(form) = call.get("command") {
             graph.command(thread, command(form, &none))
         } else {
-            graph.go_on(thread)
+            graph.continue_thread(thread)
         })
     }
 }
@@ -287,9 +301,9 @@ impl Case {
 fn update(form: &Value) -> StateUpdate {
     let values = form.get("values").filter(|values| !values.is_null());
     let values = values.map_or_else(|| json!({}), |values| fill(values, &Value::Null));
-    // A copy beside a checkpoint is, here, an update that changes nothing.
+    // A copy of a checkpoint corresponds to an update without changes here.
     let as_node = form["as_node"].as_str().filter(|name| *name != "__copy__");
-    StateUpdate { update: values.into_draft(), as_node: as_node.map(Into::into).unwrap_or_default() }
+    StateUpdate { update: values.into_update(), as_node: as_node.map(Into::into).unwrap_or_default() }
 }
 
 async fn line(case: &Value, compat: Compat) -> Value {
@@ -297,7 +311,7 @@ async fn line(case: &Value, compat: Compat) -> Value {
     let keeps = case["checkpointer"] != false;
     let made = Builder { compat, ran: &ran }.graph(case, "case").and_then(|mut graph| {
         if keeps {
-            graph.checkpointer(Memory::new());
+            graph.checkpointer(MemoryCheckpointer::new());
         }
         graph.compile()
     });

@@ -1,98 +1,99 @@
-//! Lays the sources over each other: defaults, then the file, then the environment, then flags; the last one counts.
+//! Merging of the sources: defaults, then the file, then the environment, then flags; later sources override earlier
+//! ones.
 //!
-//! Every source is checked whole, also where a later one wins, so that all problems are listed at once. Follows no
-//! reference and builds no section (see `section`).
+//! Every source is validated completely, also values that are overridden, so that all problems are listed at once.
+//! References are not resolved here, and sections are not built (see `section`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use superstep_core::error::Problem;
-use superstep_core::fault::Fault;
-use superstep_core::suggest::known_names;
+use superstep_core::error::Diagnostic;
+use superstep_core::suggest::did_you_mean_or_list;
+use superstep_core::validation_error::ValidationError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::source::{Origin, Sources};
-use super::table::{self, KEYS, NO_SETTINGS, Shape, children, find, is_placeholder, is_section, suggest};
-use super::value::{Raw, Spot, Value, read};
+use super::keys::{self, KEYS, NO_SETTINGS, SettingType, children, find, is_placeholder, is_section, suggest};
+use super::source::{SettingOrigin, SettingsSources};
+use super::value::{RawValue, SettingValue, ValueContext, read};
 
-/// The value that holds for one key.
-pub(crate) struct Entry {
-    /// Nothing when what was written was refused.
-    pub(crate) value: Option<Value>,
-    /// Where it stood.
-    pub(crate) origin: Origin,
-    /// What it has to be.
-    pub(crate) shape: Shape,
+/// Effective value of one key.
+pub(crate) struct LayeredValue {
+    /// The value; `None` if the written value was rejected.
+    pub(crate) value: Option<SettingValue>,
+    /// Origin of the value.
+    pub(crate) origin: SettingOrigin,
+    /// Expected type.
+    pub(crate) shape: SettingType,
 }
 
-/// What holds, and what is wrong.
+/// Effective values and problems.
 #[derive(Default)]
 pub(crate) struct Layers {
-    /// By dotted key.
-    pub(crate) entries: BTreeMap<String, Entry>,
-    /// The tables of the file, by dotted path, so that an empty one counts as well.
-    pub(crate) tables: BTreeMap<String, Origin>,
-    /// Everything that was refused.
-    pub(crate) problems: Vec<Problem>,
-    /// Whether the file could not be read as TOML, so that nothing can be said about what it lacks.
-    pub(crate) is_broken: bool,
+    /// Values by dotted key.
+    pub(crate) entries: BTreeMap<String, LayeredValue>,
+    /// Tables of the file by dotted path, so that an empty table counts too.
+    pub(crate) tables: BTreeMap<String, SettingOrigin>,
+    /// Problems of all sources.
+    pub(crate) problems: Vec<Diagnostic>,
+    /// True if the file is not valid TOML, so that missing keys are not reported.
+    pub(crate) is_unparsable: bool,
 }
 
 impl Layers {
     /// Reads every source.
-    pub(crate) fn read(sources: &Sources<'_>) -> Self {
+    pub(crate) fn read(sources: &SettingsSources<'_>) -> Self {
         let mut layers = Self::default();
-        layers.take_defaults();
+        layers.add_defaults();
         if let Some((path, text)) = sources.file {
-            layers.take_file(path, text);
+            layers.add_file(path, text);
         }
         let names = layers.names_with_flags(&sources.flags);
         for name in &sources.unreadable {
-            layers.refuse("", &Origin::Variable(name.clone()), Fault::new("the value is not UTF-8"));
+            layers.refuse("", &SettingOrigin::Variable(name.clone()), ValidationError::new("the value is not UTF-8"));
         }
         for (variable, text) in &sources.environment {
             let rest = variable.strip_prefix("SUPERSTEP_").filter(|rest| !NO_SETTINGS.contains(rest));
             if let Some(rest) = rest {
-                layers.take_variable(variable, rest, text, &names);
+                layers.add_variable(variable, rest, text, &names);
             }
         }
         for (key, text) in &sources.flags {
-            layers.take_flag(key, text);
+            layers.add_flag(key, text);
         }
         layers
     }
 
-    /// Writes a problem down.
-    pub(crate) fn refuse(&mut self, path: &str, origin: &Origin, fault: Fault) {
+    /// Adds a problem.
+    pub(crate) fn refuse(&mut self, path: &str, origin: &SettingOrigin, fault: ValidationError) {
         self.problems.push(problem(path, origin, fault));
     }
 
-    /// The names of a section, such as those of all models.
+    /// Returns the names in a section, such as those of all models.
     pub(crate) fn names(&self, section: &str) -> BTreeSet<String> {
         let paths = self.entries.keys().chain(self.tables.keys());
         paths.filter_map(|path| name_in(path, section)).map(str::to_owned).collect()
     }
 
-    fn take_defaults(&mut self) {
+    fn add_defaults(&mut self) {
         for key in KEYS {
             let Some(default) = key.default else { continue };
-            let value = read(key.shape, &Raw::Text(default), &Spot::default()).ok();
-            let entry = Entry { value, origin: Origin::Default, shape: key.shape };
+            let value = read(key.shape, &RawValue::Text(default), &ValueContext::default()).ok();
+            let entry = LayeredValue { value, origin: SettingOrigin::Default, shape: key.shape };
             self.entries.insert(key.path.to_owned(), entry);
         }
     }
 
-    fn take_file(&mut self, path: &str, text: &str) {
+    fn add_file(&mut self, path: &str, text: &str) {
         let (document, mut errors) = DeTable::parse_recoverable(text);
         errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
         for error in &errors {
             let offset = error.span().map_or(0, |span| span.start);
-            self.refuse("", &Origin::in_file(path, text, offset), Fault::new(error.message()));
+            self.refuse("", &SettingOrigin::in_file(path, text, offset), ValidationError::new(error.message()));
         }
-        self.is_broken = !errors.is_empty();
-        if !self.is_broken {
-            let mut walk = Walk { layers: self, file: path, text, problems: Vec::new() };
+        self.is_unparsable = !errors.is_empty();
+        if !self.is_unparsable {
+            let mut walk = TomlWalker { layers: self, file: path, text, problems: Vec::new() };
             walk.table(&[], document.get_ref());
             let mut found = walk.problems;
             found.sort_by_key(|(offset, _)| *offset);
@@ -110,8 +111,8 @@ impl Layers {
         names
     }
 
-    fn take_variable(&mut self, variable: &str, rest: &str, text: &str, names: &BTreeMap<&str, BTreeSet<String>>) {
-        let origin = Origin::Variable(variable.to_owned());
+    fn add_variable(&mut self, variable: &str, rest: &str, text: &str, names: &BTreeMap<&str, BTreeSet<String>>) {
+        let origin = SettingOrigin::Variable(variable.to_owned());
         let path = match path_of_variable(rest, names) {
             Ok(path) => path,
             Err(fault) => return self.refuse("", &origin, fault),
@@ -123,9 +124,9 @@ impl Layers {
         }
     }
 
-    fn take_flag(&mut self, key: &str, text: &str) {
+    fn add_flag(&mut self, key: &str, text: &str) {
         let parts: Vec<&str> = key.split('.').collect();
-        let origin = Origin::Flag(key.to_owned());
+        let origin = SettingOrigin::Flag(key.to_owned());
         if find(&parts).is_none() {
             return self.refuse("", &origin, unknown(&parts));
         }
@@ -135,25 +136,26 @@ impl Layers {
         }
     }
 
-    fn take_text(&mut self, parts: &[&str], text: &str, origin: Origin) {
+    fn take_text(&mut self, parts: &[&str], text: &str, origin: SettingOrigin) {
         let Some(key) = find(parts) else { return };
-        let is_environment = matches!(origin, Origin::Variable(_));
-        let spot = Spot { name: parts.last().copied().unwrap_or_default(), base: None, is_environment };
+        let is_environment = matches!(origin, SettingOrigin::Variable(_));
+        let spot = ValueContext { name: parts.last().copied().unwrap_or_default(), base: None, is_environment };
         let path = parts.join(".");
-        let value = read(key.shape, &Raw::Text(text), &spot).map_err(|fault| self.refuse(&path, &origin, fault)).ok();
-        self.entries.insert(path, Entry { value, origin, shape: key.shape });
+        let value =
+            read(key.shape, &RawValue::Text(text), &spot).map_err(|fault| self.refuse(&path, &origin, fault)).ok();
+        self.entries.insert(path, LayeredValue { value, origin, shape: key.shape });
     }
 }
 
 /// One pass over the file.
-struct Walk<'a> {
+struct TomlWalker<'a> {
     layers: &'a mut Layers,
     file: &'a str,
     text: &'a str,
-    problems: Vec<(usize, Problem)>,
+    problems: Vec<(usize, Diagnostic)>,
 }
 
-impl Walk<'_> {
+impl TomlWalker<'_> {
     fn table(&mut self, parent: &[&str], table: &DeTable<'_>) {
         for (key, value) in table {
             let path = [parent, &[key.get_ref().as_ref()]].concat();
@@ -165,44 +167,44 @@ impl Walk<'_> {
             } else if let Some(known) = find(&path) {
                 self.value(&path, known.shape, at, value);
             } else if let DeValue::Table(inner) = value.get_ref() {
-                self.layers.tables.insert(path.join("."), Origin::in_file(self.file, self.text, at));
+                self.layers.tables.insert(path.join("."), SettingOrigin::in_file(self.file, self.text, at));
                 self.table(&path, inner);
             } else {
-                let fault = Fault::new(format!("expected a table, found {}", kind(value.get_ref())));
-                self.refuse(&path, value.span().start, fault.help(format!("write `[{}]`", path.join("."))));
+                let fault = ValidationError::new(format!("expected a table, found {}", kind(value.get_ref())));
+                self.refuse(&path, value.span().start, fault.with_help(format!("write `[{}]`", path.join("."))));
             }
         }
     }
 
-    fn value(&mut self, path: &[&str], shape: Shape, key_at: usize, given: &Spanned<DeValue<'_>>) {
+    fn value(&mut self, path: &[&str], shape: SettingType, key_at: usize, given: &Spanned<DeValue<'_>>) {
         let list = given.get_ref().as_array().and_then(|list| {
             list.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
         });
         let raw = match given.get_ref() {
-            DeValue::String(text) => Raw::Quoted(text),
-            DeValue::Integer(number) => Raw::Integer(i64::from_str_radix(number.as_str(), number.radix()).ok()),
-            DeValue::Array(_) => Raw::List(list.as_deref()),
-            other => Raw::Other(kind(other)),
+            DeValue::String(text) => RawValue::Quoted(text),
+            DeValue::Integer(number) => RawValue::Integer(i64::from_str_radix(number.as_str(), number.radix()).ok()),
+            DeValue::Array(_) => RawValue::List(list.as_deref()),
+            other => RawValue::Other(kind(other)),
         };
         let base = Path::new(self.file).parent();
-        let spot = Spot { name: path.last().copied().unwrap_or_default(), base, is_environment: false };
+        let spot = ValueContext { name: path.last().copied().unwrap_or_default(), base, is_environment: false };
         let value = read(shape, &raw, &spot).map_err(|fault| self.refuse(path, given.span().start, fault)).ok();
-        let origin = Origin::in_file(self.file, self.text, key_at);
-        self.layers.entries.insert(path.join("."), Entry { value, origin, shape });
+        let origin = SettingOrigin::in_file(self.file, self.text, key_at);
+        self.layers.entries.insert(path.join("."), LayeredValue { value, origin, shape });
     }
 
-    fn refuse(&mut self, path: &[&str], at: usize, fault: Fault) {
-        let origin = Origin::in_file(self.file, self.text, at);
+    fn refuse(&mut self, path: &[&str], at: usize, fault: ValidationError) {
+        let origin = SettingOrigin::in_file(self.file, self.text, at);
         self.problems.push((at, problem(&path.join("."), &origin, fault)));
     }
 }
 
-/// A problem with the pointer and the place of what it is about.
-pub(crate) fn problem(path: &str, origin: &Origin, fault: Fault) -> Problem {
+/// Creates a problem with its pointer and origin.
+pub(crate) fn problem(path: &str, origin: &SettingOrigin, fault: ValidationError) -> Diagnostic {
     let pointer: String =
         path.split('.').map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1"))).collect();
     let pointer = if path.is_empty() { String::new() } else { pointer };
-    Problem { pointer, message: format!("{origin}: {}", fault.message), help: fault.help }
+    Diagnostic { pointer, message: format!("{origin}: {}", fault.message), help: fault.with_help }
 }
 
 fn kind(value: &DeValue<'_>) -> &'static str {
@@ -216,31 +218,32 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-fn unknown(path: &[&str]) -> Fault {
+fn unknown(path: &[&str]) -> ValidationError {
     let dotted = path.join(".");
     if is_section(path) {
-        return Fault::new(format!("`{dotted}` is a section")).help(known_names("", &children(path)));
+        return ValidationError::new(format!("`{dotted}` is a section"))
+            .with_help(did_you_mean_or_list("", &children(path)));
     }
-    let fault = Fault::new(format!("unknown setting `{dotted}`"));
+    let fault = ValidationError::new(format!("unknown setting `{dotted}`"));
     if let Some(meant) = suggest(path) {
-        return fault.help(format!("did you mean `{}`?", meant.join(".")));
+        return fault.with_help(format!("did you mean `{}`?", meant.join(".")));
     }
     let known = (0..path.len()).rev().map(|length| children(&path[..length])).find(|known| !known.is_empty());
-    fault.help(known_names("", &known.unwrap_or_default()))
+    fault.with_help(did_you_mean_or_list("", &known.unwrap_or_default()))
 }
 
-/// A name that could not be told apart in the environment or in a dotted key.
-fn bad_name(path: &[&str]) -> Option<Fault> {
+/// Returns an error for a name that would be ambiguous in an environment variable or a dotted key.
+fn bad_name(path: &[&str]) -> Option<ValidationError> {
     let letters = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
     let (_, name) = placeholders(path).find(|(placeholder, name)| {
         let is_single = !name.contains("__") && !name.starts_with('_') && !name.ends_with('_');
         !letters(name) || (*placeholder == "<name>" && !is_single)
     })?;
-    let fault = Fault::new(format!("`{name}` cannot be a name here"));
-    Some(fault.help("use letters, digits, `-` and single `_`, so that an environment variable can say it"))
+    let fault = ValidationError::new(format!("`{name}` cannot be a name here"));
+    Some(fault.with_help("use letters, digits, `-` and single `_`, so that an environment variable can say it"))
 }
 
-/// The parts of a path that are names, each with the placeholder it stands for.
+/// Returns the parts of a path that are names, each with its placeholder.
 fn placeholders<'a>(path: &'a [&'a str]) -> impl Iterator<Item = (&'static str, &'a str)> {
     let key = KEYS.iter().find(|key| {
         let mut pairs = key.parts().zip(path);
@@ -254,8 +257,8 @@ fn name_in<'a>(path: &'a str, section: &str) -> Option<&'a str> {
     path.strip_prefix(section)?.strip_prefix('.')?.split('.').next()
 }
 
-/// The dotted path a variable stands for; `rest` is its name without `SUPERSTEP_`.
-fn path_of_variable(rest: &str, names: &BTreeMap<&str, BTreeSet<String>>) -> Result<Vec<String>, Fault> {
+/// Returns the dotted path of an environment variable; `rest` is its name without `SUPERSTEP_`.
+fn path_of_variable(rest: &str, names: &BTreeMap<&str, BTreeSet<String>>) -> Result<Vec<String>, ValidationError> {
     for key in KEYS {
         let parts: Vec<&str> = rest.splitn(key.parts().count(), "__").collect();
         let fits = |(known, given): (&str, &&str)| match is_placeholder(known) {
@@ -275,27 +278,26 @@ fn path_of_variable(rest: &str, names: &BTreeMap<&str, BTreeSet<String>>) -> Res
     Err(unknown_variable(rest))
 }
 
-fn unknown_variable(rest: &str) -> Fault {
+fn unknown_variable(rest: &str) -> ValidationError {
     let lower = rest.to_lowercase();
     let given: Vec<&str> = lower.split("__").collect();
     let meant = suggest(&given).unwrap_or_else(|| given.iter().map(|part| (*part).to_owned()).collect());
     let meant: Vec<&str> = meant.iter().map(String::as_str).collect();
     let help = match find(&meant) {
-        Some(_) => format!("did you mean `{}`?", table::variable(meant)),
+        Some(_) => format!("did you mean `{}`?", keys::variable(meant)),
         None => "two underscores stand between the parts of a key, as in `SUPERSTEP_SERVER__PORT`".to_owned(),
     };
-    Fault::new("no setting has this variable").help(help)
+    ValidationError::new("no setting has this variable").with_help(help)
 }
 
-/// The name a part of a variable stands for: one that is known already, or the same in lower case.
-fn name_of(given: &str, known: Option<&BTreeSet<String>>) -> Result<String, Fault> {
+/// Returns the name for a part of a variable: a known name, or the part in lower case.
+fn name_of(given: &str, known: Option<&BTreeSet<String>>) -> Result<String, ValidationError> {
     let same = |name: &&String| name.to_uppercase().replace('-', "_") == given;
     let matching: Vec<&String> = known.into_iter().flatten().filter(same).collect();
     match matching[..] {
         [] => Ok(given.to_lowercase()),
         [name] => Ok(name.clone()),
-        [first, second, ..] => {
-            Err(Fault::new(format!("`{given}` may be `{first}` or `{second}`")).help("rename one of the two"))
-        }
+        [first, second, ..] => Err(ValidationError::new(format!("`{given}` may be `{first}` or `{second}`"))
+            .with_help("rename one of the two")),
     }
 }

@@ -1,24 +1,25 @@
-//! The one place where settings touch the world: reads `superstep.toml`, the environment and the files settings name.
+//! Loading of settings: reads `superstep.toml`, the environment and the files that settings reference. The only I/O
+//! of this module tree.
 //!
-//! Decides nothing about what they mean: that is `Settings::parse`, which is pure.
+//! Parsing is done by `GraphSettings::parse`, which is pure.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
-use superstep_core::error::{Code, Error, Result};
+use superstep_core::error::{Error, ErrorCode, Result};
 
-use super::{Settings, Sources};
+use super::{Settings, SettingsSources};
 
-/// The file that is read when none is named.
+/// Default path of the settings file.
 const USUAL: &str = "superstep.toml";
 
 impl Settings {
-    /// Reads `superstep.toml`, then the environment, then the flags.
+    /// Loads `superstep.toml`, the environment and the flags.
     ///
-    /// Without a path the file of that name in the current folder is read, if there is one.
+    /// Without a path, the file `superstep.toml` in the current folder is read, if it exists.
     ///
     /// # Errors
-    /// `ConfigInvalid` when a file cannot be read, and for everything that [`Settings::parse`] refuses.
+    /// Returns `ConfigInvalid` if a file cannot be read, and for every error of [`Settings::parse`].
     pub fn load(path: Option<&Path>, flags: &[(String, String)]) -> Result<Self> {
         let name = path.unwrap_or(Path::new(USUAL)).to_string_lossy().into_owned();
         let text = match std::fs::read_to_string(path.unwrap_or(Path::new(USUAL))) {
@@ -26,10 +27,10 @@ impl Settings {
             Err(error) if error.kind() == ErrorKind::NotFound && path.is_none() => None,
             Err(error) => {
                 let message = format!("file `{name}` cannot be read: {}", error.kind());
-                return Err(Error::new(Code::ConfigInvalid, message));
+                return Err(Error::new(ErrorCode::ConfigInvalid, message));
             }
         };
-        let mut sources = with_environment(Sources::new()).flags(flags.iter().cloned());
+        let mut sources = with_environment(SettingsSources::new()).flags(flags.iter().cloned());
         sources = sources.files(|path| std::fs::read_to_string(path));
         if let Some(text) = &text {
             sources = sources.toml(&name, text);
@@ -40,8 +41,8 @@ impl Settings {
 
 /// Adds the environment of this process.
 ///
-/// `std::env::vars` panics on text that is not UTF-8, in any variable, also one that is none of ours.
-fn with_environment(mut sources: Sources<'_>) -> Sources<'_> {
+/// `std::env::vars` panics if any variable of the process is not UTF-8.
+fn with_environment(mut sources: SettingsSources<'_>) -> SettingsSources<'_> {
     for (name, text) in std::env::vars_os() {
         let Ok(name) = name.into_string() else { continue };
         match text.into_string() {
@@ -56,7 +57,7 @@ fn with_environment(mut sources: Sources<'_>) -> Sources<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Checkpoints;
+    use super::super::CheckpointerSettings;
     use super::*;
 
     const FILE: &str = "
@@ -68,13 +69,13 @@ mod tests {
 
     fn folder(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("superstep-settings-{}-{name}", std::process::id()));
-        // The number of a process comes again, and one that died left its folder.
+        // Process ids repeat, and a process that died may have left its folder.
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         folder
     }
 
-    /// R-FWK-54: the file is read, flags win over it, and paths in it start from its folder.
+    /// R-FWK-54: the file is read, flags override it, and relative paths in it start from its folder.
     #[test]
     fn a_file_is_loaded_with_the_secrets_beside_it() {
         let folder = folder("loaded");
@@ -84,7 +85,7 @@ mod tests {
         let settings = Settings::load(Some(&file), &[("server.port".into(), "2".into())]).unwrap();
         assert_eq!(settings.server.port, 2);
         assert!(format!("{:?}", settings.graphs).contains(&*folder.join("chat.json").to_string_lossy()));
-        let Checkpoints::Postgres(url) = &settings.stores.checkpoints else { panic!("it is set") };
+        let CheckpointerSettings::Postgres(url) = &settings.stores.checkpointer else { panic!("it is set") };
         assert_eq!(url.expose(), "postgres://MARKER");
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn a_file_that_was_named_must_be_there() {
         let error = Settings::load(Some(Path::new("/nowhere/superstep.toml")), &[]).unwrap_err();
-        assert_eq!(error.code(), Code::ConfigInvalid);
+        assert_eq!(error.code(), ErrorCode::ConfigInvalid);
         assert_eq!(error.message(), "file `/nowhere/superstep.toml` cannot be read: entity not found");
     }
 }

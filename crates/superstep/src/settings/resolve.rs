@@ -1,22 +1,22 @@
-//! Follows the references that hold at the end, and only those: a secret that a later source replaced is not asked for.
+//! Resolution of secret references after the merge: references that a later source has overridden are not resolved.
 //!
-//! Reads the secrets file. Whatever is wrong with it is told by line and column, never by its text.
+//! Reads the secrets file. Its errors contain line and column, but never its text.
 
 use std::collections::BTreeMap;
 
-use superstep_core::error::Problem;
-use superstep_core::fault::Fault;
+use superstep_core::error::Diagnostic;
+use superstep_core::validation_error::ValidationError;
 use toml::de::DeTable;
 
+use super::keys::SettingType;
 use super::layers::{Layers, problem};
-use super::secret::{Guarded, Reference, Secret};
-use super::source::{Origin, Sources};
-use super::table::Shape;
-use super::value::{Value, check_address};
+use super::secret::{MaybeSecret, Secret, SecretReference};
+use super::source::{SettingOrigin, SettingsSources};
+use super::value::{SettingValue, check_address};
 
 impl Layers {
-    /// Puts the text of each secret in the place of its reference.
-    pub(crate) fn resolve(&mut self, sources: &Sources<'_>) {
+    /// Replaces each reference by the text of its secret.
+    pub(crate) fn resolve(&mut self, sources: &SettingsSources<'_>) {
         let mut vault = sources.vault();
         let secrets = self.read_secrets(sources);
         let are_broken = secrets.is_err();
@@ -26,15 +26,15 @@ impl Layers {
         });
         let mut faults = Vec::new();
         for (path, entry) in &mut self.entries {
-            let Some(Value::Reference(reference)) = &entry.value else { continue };
-            // What a broken secrets file lacks is not known; the break itself is told already.
-            let is_told = are_broken && matches!(reference, Reference::Named(_));
-            let found = vault.open(reference).map(Guarded::Hidden).and_then(|guarded| match entry.shape {
-                Shape::Address => check_address(&guarded).map(|()| guarded),
+            let Some(SettingValue::Reference(reference)) = &entry.value else { continue };
+            // Keys that are missing in an invalid secrets file are unknown, and its syntax error is already reported.
+            let is_told = are_broken && matches!(reference, SecretReference::Named(_));
+            let found = vault.resolve(reference).map(MaybeSecret::Hidden).and_then(|guarded| match entry.shape {
+                SettingType::Address => check_address(&guarded).map(|()| guarded),
                 _ => Ok(guarded),
             });
             match found {
-                Ok(guarded) => entry.value = Some(Value::Guarded(guarded)),
+                Ok(guarded) => entry.value = Some(SettingValue::Guarded(guarded)),
                 Err(_) if is_told => entry.value = None,
                 Err(fault) => {
                     faults.push(problem(path, &entry.origin, fault));
@@ -45,29 +45,30 @@ impl Layers {
         self.problems.extend(faults);
     }
 
-    fn read_secrets(&self, sources: &Sources<'_>) -> Result<Option<BTreeMap<String, Secret>>, Vec<Problem>> {
+    fn read_secrets(&self, sources: &SettingsSources<'_>) -> Result<Option<BTreeMap<String, Secret>>, Vec<Diagnostic>> {
         if let Some(text) = sources.secrets {
             return parse("secrets file", text).map(Some);
         }
         let Some(entry) = self.entries.get("secrets_file") else { return Ok(None) };
-        let Some(Value::Text(path)) = &entry.value else { return Err(Vec::new()) };
+        let Some(SettingValue::Text(path)) = &entry.value else { return Err(Vec::new()) };
         let refuse = |fault| vec![problem("secrets_file", &entry.origin, fault)];
         let Some(read_file) = sources.files else {
-            return Err(refuse(Fault::new(format!("file `{path}` cannot be read where files are not read"))));
+            return Err(refuse(ValidationError::new(format!("file `{path}` cannot be read where files are not read"))));
         };
-        let unread =
-            |error: std::io::Error| refuse(Fault::new(format!("file `{path}` cannot be read: {}", error.kind())));
+        let unread = |error: std::io::Error| {
+            refuse(ValidationError::new(format!("file `{path}` cannot be read: {}", error.kind())))
+        };
         parse(path, &read_file(path).map_err(unread)?).map(Some)
     }
 }
 
-fn parse(name: &str, text: &str) -> Result<BTreeMap<String, Secret>, Vec<Problem>> {
+fn parse(name: &str, text: &str) -> Result<BTreeMap<String, Secret>, Vec<Diagnostic>> {
     let refuse = |offset: usize, fact: &str| {
-        let fault = Fault::new(fact).help("each line is `name = \"value\"`");
-        problem("", &Origin::in_file(name, text, offset), fault)
+        let fault = ValidationError::new(fact).with_help("each line is `name = \"value\"`");
+        problem("", &SettingOrigin::in_file(name, text, offset), fault)
     };
     let (document, errors) = DeTable::parse_recoverable(text);
-    let mut problems: Vec<Problem> =
+    let mut problems: Vec<Diagnostic> =
         errors.iter().map(|error| refuse(error.span().map_or(0, |span| span.start), "this is not TOML")).collect();
     let mut secrets = BTreeMap::new();
     for (key, value) in document.get_ref() {

@@ -1,20 +1,20 @@
-//! Text that must not be seen, and the references that lead to it.
+//! Secrets and references to them.
 //!
-//! A secret stands in the environment, in the secrets file or in a file of its own; `superstep.toml` and flags only
-//! refer to it. Nothing here puts the text of a secret into a message.
+//! A secret is stored in the environment, in the secrets file or in a separate file; `superstep.toml` and flags
+//! contain references only. No message contains the text of a secret.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use superstep_core::fault::Fault;
 use superstep_core::suggest::did_you_mean;
+use superstep_core::validation_error::ValidationError;
 
-/// What is shown instead of a secret.
+/// Placeholder that is displayed instead of a secret.
 const MASK: &str = "***";
 
-/// Text that prints as `***`, however it is printed.
+/// Text that is always printed as `***`.
 ///
 /// ```
 /// use superstep::settings::Secret;
@@ -26,12 +26,12 @@ const MASK: &str = "***";
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Takes the text out of sight.
+    /// Wraps a text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The text, for the one call that needs it.
+    /// Returns the text, for the call that needs it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -56,20 +56,20 @@ impl Serialize for Secret {
     }
 }
 
-/// Text of a setting that may hold a secret: in the clear when it stood in the file, hidden when it was referred to or
-/// came from the environment.
+/// Text of a setting that may be a secret: plain if it was written in the file, hidden if it was a reference or came
+/// from the environment.
 #[derive(Clone, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
-pub enum Guarded {
-    /// A literal of the file or of a flag.
+pub enum MaybeSecret {
+    /// A literal from the file or from a flag.
     Plain(String),
-    /// Something nobody should see.
+    /// A hidden text.
     Hidden(Secret),
 }
 
-impl Guarded {
-    /// The text, for the one call that needs it.
+impl MaybeSecret {
+    /// Returns the text, for the call that needs it.
     #[must_use]
     pub fn expose(&self) -> &str {
         match self {
@@ -79,7 +79,7 @@ impl Guarded {
     }
 }
 
-impl fmt::Display for Guarded {
+impl fmt::Display for MaybeSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(text) => f.write_str(text),
@@ -88,7 +88,7 @@ impl fmt::Display for Guarded {
     }
 }
 
-impl fmt::Debug for Guarded {
+impl fmt::Debug for MaybeSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(text) => write!(f, "{text:?}"),
@@ -97,110 +97,117 @@ impl fmt::Debug for Guarded {
     }
 }
 
-/// Where a secret is.
+/// Reference to a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reference {
+pub(crate) enum SecretReference {
     /// An environment variable.
     Variable(String),
-    /// A file of its own.
+    /// A separate file.
     File(String),
     /// A name in the secrets file.
     Named(String),
 }
 
-impl Reference {
-    /// Reads `env:NAME`, `file:PATH` or `secret:NAME`; nothing when the text is no reference.
-    pub(crate) fn read(text: &str) -> Option<Result<Self, Fault>> {
+impl SecretReference {
+    /// Parses `env:NAME`, `file:PATH` or `secret:NAME`. Returns `None` if the text is not a reference.
+    pub(crate) fn read(text: &str) -> Option<Result<Self, ValidationError>> {
         let (scheme, name) = text.split_once(':')?;
-        // The name is not repeated when it is refused: somebody may have pasted the secret itself behind the colon.
+        // An invalid name is not repeated in the error: the secret itself may have been pasted after the colon.
         let named = |make: fn(String) -> Self| match is_name(name) {
             true => Ok(make(name.to_owned())),
-            false => Err(Fault::new(format!("`{scheme}:` is not followed by a name")).help(HOW)),
+            false => {
+                Err(ValidationError::new(format!("`{scheme}:` is not followed by a name")).with_help(REFERENCE_HELP))
+            }
         };
         match scheme {
             "env" => Some(named(Self::Variable)),
             "secret" => Some(named(Self::Named)),
-            "file" if name.is_empty() => Some(Err(Fault::new("`file:` is not followed by a path").help(HOW))),
+            "file" if name.is_empty() => {
+                Some(Err(ValidationError::new("`file:` is not followed by a path").with_help(REFERENCE_HELP)))
+            }
             "file" => Some(Ok(Self::File(name.to_owned()))),
             _ => None,
         }
     }
 }
 
-/// How to refer to a secret.
-pub(crate) const HOW: &str = "refer to it: `env:NAME`, `file:PATH`, or `secret:NAME` for a line of the secrets file";
+/// Help text for secret references.
+pub(crate) const REFERENCE_HELP: &str =
+    "refer to it: `env:NAME`, `file:PATH`, or `secret:NAME` for a line of the secrets file";
 
-/// Letters, digits, `_` and `-`: what both an environment variable and a bare TOML key may be called.
+/// Returns true for letters, digits, `_` and `-`: valid in environment variables and in bare TOML keys.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Whether a variable or a query parameter of that name usually holds a secret.
-pub(crate) fn looks_secret(name: &str) -> bool {
+/// Returns true if a variable or a query parameter with this name usually holds a secret.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     const ENDINGS: [&str; 7] = ["key", "token", "secret", "password", "passwd", "credentials", "authorization"];
     let name = name.to_lowercase();
     ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Reads a file that a setting names.
-pub(crate) type ReadFile = fn(&str) -> std::io::Result<String>;
+/// Function that reads a file that a setting references.
+pub(crate) type ReadFileFn = fn(&str) -> std::io::Result<String>;
 
-/// The places where secrets are.
+/// Sources of secrets.
 #[derive(Default)]
-pub(crate) struct Vault {
-    /// The whole environment.
+pub(crate) struct SecretSources {
+    /// The complete environment.
     pub(crate) environment: BTreeMap<String, Secret>,
-    /// The lines of the secrets file, if there is one.
+    /// Entries of the secrets file, if there is one.
     pub(crate) named: Option<BTreeMap<String, Secret>>,
-    /// How to read a file; nothing where no file may be read.
-    pub(crate) read_file: Option<ReadFile>,
+    /// Function that reads a file; `None` if no file may be read.
+    pub(crate) read_file: Option<ReadFileFn>,
 }
 
-impl Vault {
-    /// Follows a reference.
-    pub(crate) fn open(&self, reference: &Reference) -> Result<Secret, Fault> {
+impl SecretSources {
+    /// Resolves a reference.
+    pub(crate) fn resolve(&self, reference: &SecretReference) -> Result<Secret, ValidationError> {
         let secret = match reference {
-            Reference::Variable(name) => self.variable(name)?,
-            Reference::Named(name) => self.line(name)?,
-            Reference::File(path) => self.file(path)?,
+            SecretReference::Variable(name) => self.variable(name)?,
+            SecretReference::Named(name) => self.line(name)?,
+            SecretReference::File(path) => self.file(path)?,
         };
         match secret.expose().is_empty() {
-            true => Err(Fault::new(format!("{} is empty", reference.place()))),
+            true => Err(ValidationError::new(format!("{} is empty", reference.place()))),
             false => Ok(secret),
         }
     }
 
-    fn variable(&self, name: &str) -> Result<Secret, Fault> {
+    fn variable(&self, name: &str) -> Result<Secret, ValidationError> {
         self.environment.get(name).cloned().ok_or_else(|| {
             let near = did_you_mean(name, self.environment.keys().map(String::as_str));
             let help = near.unwrap_or_else(|| format!("set `{name}`, or refer to another place"));
-            Fault::new(format!("environment variable `{name}` is not set")).help(help)
+            ValidationError::new(format!("environment variable `{name}` is not set")).with_help(help)
         })
     }
 
-    fn line(&self, name: &str) -> Result<Secret, Fault> {
+    fn line(&self, name: &str) -> Result<Secret, ValidationError> {
         let Some(named) = &self.named else {
-            return Err(Fault::new(format!("`secret:{name}` needs a secrets file")).help("set `secrets_file`"));
+            return Err(
+                ValidationError::new(format!("`secret:{name}` needs a secrets file")).with_help("set `secrets_file`")
+            );
         };
         named.get(name).cloned().ok_or_else(|| {
             let near = did_you_mean(name, named.keys().map(String::as_str));
             let help = near.unwrap_or_else(|| format!("add a line `{name} = \"...\"` to it"));
-            Fault::new(format!("the secrets file has no `{name}`")).help(help)
+            ValidationError::new(format!("the secrets file has no `{name}`")).with_help(help)
         })
     }
 
-    fn file(&self, path: &str) -> Result<Secret, Fault> {
+    fn file(&self, path: &str) -> Result<Secret, ValidationError> {
         let Some(read_file) = self.read_file else {
-            return Err(Fault::new(format!("`file:{path}` cannot be followed where files are not read")));
+            return Err(ValidationError::new(format!("`file:{path}` cannot be followed where files are not read")));
         };
         match read_file(path) {
             Ok(text) => Ok(Secret::new(text.trim_end_matches(['\r', '\n']))),
-            Err(error) => Err(Fault::new(format!("file `{path}` cannot be read: {}", error.kind()))),
+            Err(error) => Err(ValidationError::new(format!("file `{path}` cannot be read: {}", error.kind()))),
         }
     }
 }
 
-impl Reference {
+impl SecretReference {
     fn place(&self) -> String {
         match self {
             Self::Variable(name) => format!("environment variable `{name}`"),
@@ -214,9 +221,9 @@ impl Reference {
 mod tests {
     use super::*;
 
-    fn vault() -> Vault {
+    fn vault() -> SecretSources {
         let environment = [("TOKEN", "MARKER-1"), ("EMPTY", "")];
-        Vault {
+        SecretSources {
             environment: environment.map(|(name, text)| (name.to_owned(), Secret::new(text))).into(),
             named: Some([("groq".to_owned(), Secret::new("MARKER-2"))].into()),
             read_file: Some(|path| match path {
@@ -226,7 +233,7 @@ mod tests {
         }
     }
 
-    /// R-FWK-54: a secret comes from the environment, the secrets file or a file of its own.
+    /// R-FWK-54: a secret comes from the environment, the secrets file or a separate file.
     #[test]
     fn a_reference_leads_to_the_text_or_to_a_fault_that_names_the_place() {
         let rows = [
@@ -239,33 +246,33 @@ mod tests {
             ("file:run/keys", Err("file `run/keys` cannot be read: entity not found")),
         ];
         for (text, expected) in rows {
-            let reference = Reference::read(text).unwrap().unwrap();
-            let found = vault().open(&reference);
+            let reference = SecretReference::read(text).unwrap().unwrap();
+            let found = vault().resolve(&reference);
             let found = found.as_ref().map(Secret::expose).map_err(|fault| fault.message.as_str());
             assert_eq!(found, expected, "{text}");
         }
         assert_eq!(
-            vault().open(&Reference::Variable("TOKN".into())).unwrap_err().help.unwrap(),
+            vault().resolve(&SecretReference::Variable("TOKN".into())).unwrap_err().with_help.unwrap(),
             "did you mean `TOKEN`?"
         );
     }
 
-    /// R-FWK-54: nothing of a secret is echoed, not even when it was pasted behind the colon.
+    /// R-FWK-54: no part of a secret is printed, even if it was pasted after the colon.
     #[test]
     fn a_refused_reference_does_not_repeat_what_follows_the_colon() {
         for text in ["env:", "env:sk.MARKER", "secret:MARKER+/=", "file:"] {
-            let fault = Reference::read(text).unwrap().unwrap_err();
+            let fault = SecretReference::read(text).unwrap().unwrap_err();
             assert!(!format!("{fault:?}").contains("MARKER"), "{fault:?}");
         }
-        assert!(Reference::read("sk-MARKER").is_none());
-        assert!(Reference::read("https://host").is_none());
+        assert!(SecretReference::read("sk-MARKER").is_none());
+        assert!(SecretReference::read("https://host").is_none());
     }
 
-    /// R-FWK-54: a secret is never echoed.
+    /// R-FWK-54: a secret is never printed.
     #[test]
     fn a_secret_prints_as_three_stars_in_every_way() {
         let secret = Secret::new("MARKER");
-        let hidden = Guarded::Hidden(secret.clone());
+        let hidden = MaybeSecret::Hidden(secret.clone());
         let json = serde_json::to_string(&(&secret, &hidden)).unwrap();
         assert_eq!(
             format!("{secret} {secret:?} {secret:#?} {hidden} {hidden:?} {json}"),
@@ -277,10 +284,10 @@ mod tests {
     #[test]
     fn names_that_usually_hold_secrets_are_known_by_their_ending() {
         for name in ["API_KEY", "GITHUB_TOKEN", "tavilyApiKey", "DB_PASSWORD", "Authorization"] {
-            assert!(looks_secret(name), "{name}");
+            assert!(is_secret_name(name), "{name}");
         }
         for name in ["LANG", "KEYBOARD", "api-version", "TOKENIZER"] {
-            assert!(!looks_secret(name), "{name}");
+            assert!(!is_secret_name(name), "{name}");
         }
     }
 }

@@ -1,57 +1,61 @@
-//! The section `server`: where our own server listens, whom it answers and how much it takes on.
+//! The section `server`: address, access and limits of the HTTP server.
 
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
 use super::layers::Layers;
-use super::value::{Value, show_duration};
+use super::value::{SettingValue, show_duration};
 
-/// Where our own server listens, whom it answers and how much it takes on.
+/// Address, access and limits of the HTTP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Server {
-    /// The address.
+pub struct ServerSettings {
+    /// Address on which the server listens.
     pub host: String,
-    /// The port; 0 takes a free one.
+    /// Port; 0 selects a free port.
     pub port: u16,
-    /// What happens when the port is taken.
+    /// Behavior if the port is in use.
     pub port_in_use: PortInUse,
-    /// Names it may be asked by, besides those of loopback.
+    /// Permitted host names, in addition to loopback names.
     pub allowed_hosts: Vec<String>,
-    /// Origins whose pages may ask it, besides its own.
+    /// Permitted origins of web pages, in addition to the server's own.
     pub allowed_origins: Vec<String>,
-    /// Most bytes of the body of a request.
+    /// Maximum size of a request body in bytes.
     pub body_limit: u32,
-    /// Most runs at once.
+    /// Maximum number of concurrent runs.
     pub max_runs: u32,
-    /// How long supersteps may still take when it stops.
+    /// Time for running supersteps to finish when the server stops.
     #[serde(serialize_with = "as_text")]
-    pub drain: Duration,
-    /// What becomes of runs that died with it.
-    pub resume: ResumeRuns,
+    #[serde(rename = "drain")]
+    pub drain_timeout: Duration,
+    /// Recovery of runs whose server process died.
+    #[serde(rename = "resume")]
+    pub recovery: RecoveryMode,
 }
 
-/// What happens when the port is taken.
+/// Behavior if the port is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PortInUse {
     /// The server does not start.
     #[default]
     Refuse,
-    /// The next free one is taken.
+    /// The next free port is used.
     NextFree,
 }
 
-/// What becomes of runs that died with the server.
+/// Recovery of runs whose server process died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ResumeRuns {
-    /// They are taken up when it starts.
+pub enum RecoveryMode {
+    /// Runs are recovered when the server starts.
     #[default]
-    Automatically,
-    /// They are marked, and taken up when somebody asks.
-    OnRequest,
+    #[serde(rename = "automatically")]
+    Automatic,
+    /// Runs are marked, and recovered on request.
+    #[serde(rename = "on_request")]
+    Manual,
 }
 
 fn as_text<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -59,17 +63,17 @@ fn as_text<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S
 }
 
 impl Layers {
-    /// The section `server`.
-    pub(crate) fn server(&self) -> Option<Server> {
+    /// Builds the section `server`.
+    pub(crate) fn server(&self) -> Option<ServerSettings> {
         let port_in_use = match self.text("server.port_in_use").as_deref() {
             Some("next") => PortInUse::NextFree,
             _ => PortInUse::Refuse,
         };
         let resume = match self.text("server.resume").as_deref() {
-            Some("manual") => ResumeRuns::OnRequest,
-            _ => ResumeRuns::Automatically,
+            Some("manual") => RecoveryMode::Manual,
+            _ => RecoveryMode::Automatic,
         };
-        Some(Server {
+        Some(ServerSettings {
             host: self.text("server.host")?,
             port: u16::try_from(self.count("server.port")?).ok()?,
             port_in_use,
@@ -77,14 +81,14 @@ impl Layers {
             allowed_origins: self.texts("server.allowed_origins")?,
             body_limit: self.count("server.body_limit")?,
             max_runs: self.count("server.max_runs")?,
-            drain: self.duration("server.drain")?,
-            resume,
+            drain_timeout: self.duration("server.drain")?,
+            recovery: resume,
         })
     }
 
     fn texts(&self, path: &str) -> Option<Vec<String>> {
         match self.value(path)? {
-            Value::Words(texts) => Some(texts.clone()),
+            SettingValue::Words(texts) => Some(texts.clone()),
             _ => None,
         }
     }

@@ -1,41 +1,43 @@
-//! Where settings come from: the texts that are given, and the name of the place each value stood at.
+//! Sources of settings, and the origin of each value.
 //!
-//! Holds texts only. What they mean is read in `layers`; which files they are is decided in `load`.
+//! Contains texts only. `layers` parses them; `load` chooses the files.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-use super::secret::{ReadFile, Secret, Vault};
+use super::secret::{ReadFileFn, Secret, SecretSources};
 
-/// Everything that settings are read from.
+/// All texts from which settings are parsed.
 ///
-/// Not printable: the environment and the secrets are in it.
+/// Does not implement `Debug`, because it contains the environment and secrets.
 #[derive(Clone, Default)]
 #[must_use]
-pub struct Sources<'a> {
+pub struct SettingsSources<'a> {
     pub(crate) file: Option<(&'a str, &'a str)>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) unreadable: Vec<String>,
     pub(crate) flags: Vec<(String, String)>,
     pub(crate) secrets: Option<&'a str>,
-    pub(crate) files: Option<ReadFile>,
+    pub(crate) files: Option<ReadFileFn>,
 }
 
-impl<'a> Sources<'a> {
-    /// Nothing: every setting has its default.
+impl<'a> SettingsSources<'a> {
+    /// Creates empty sources: every setting has its default.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The text of `superstep.toml`, and the name to call it by; relative paths in it start from its folder.
+    /// Sets the text of `superstep.toml`, with the file name for messages; relative paths start from the folder of
+    /// the file.
     pub fn toml(mut self, name: &'a str, text: &'a str) -> Self {
         self.file = Some((name, text));
         self
     }
 
-    /// The whole environment: `SUPERSTEP_*` are settings, the rest can be referred to as `env:NAME`.
+    /// Sets the complete environment: `SUPERSTEP_*` variables are settings, all others can be referenced as
+    /// `env:NAME`.
     pub fn environment<N: Into<String>, T: Into<String>>(
         mut self,
         variables: impl IntoIterator<Item = (N, T)>,
@@ -44,60 +46,62 @@ impl<'a> Sources<'a> {
         self
     }
 
-    /// Dotted keys with their text, as in `--set limits.recursion_limit=50`; the last of equal ones counts.
+    /// Adds dotted keys with their values, as in `--set limits.recursion_limit=50`; later values override earlier
+    /// ones.
     pub fn flags<N: Into<String>, T: Into<String>>(mut self, flags: impl IntoIterator<Item = (N, T)>) -> Self {
         self.flags.extend(flags.into_iter().map(|(key, text)| (key.into(), text.into())));
         self
     }
 
-    /// The text of the secrets file, instead of the file that `secrets_file` names.
+    /// Sets the text of the secrets file, in place of the file that `secrets_file` names.
     pub fn secrets(mut self, text: &'a str) -> Self {
         self.secrets = Some(text);
         self
     }
 
-    /// How to read the files that settings name: `secrets_file` and `file:PATH`. Without it they are refused.
+    /// Sets the function that reads referenced files: `secrets_file` and `file:PATH`. Without it, these references
+    /// are errors.
     pub fn files(mut self, read: fn(&str) -> std::io::Result<String>) -> Self {
         self.files = Some(read);
         self
     }
 
-    /// Where references lead, but for the secrets file.
-    pub(crate) fn vault(&self) -> Vault {
+    /// Returns the sources of secrets, without the secrets file.
+    pub(crate) fn vault(&self) -> SecretSources {
         let hide = |(name, text): (&String, &String)| (name.clone(), Secret::new(text.as_str()));
-        Vault { environment: self.environment.iter().map(hide).collect(), named: None, read_file: self.files }
+        SecretSources { environment: self.environment.iter().map(hide).collect(), named: None, read_file: self.files }
     }
 }
 
-/// Where a value came from.
+/// Origin of a value.
 ///
 /// ```
-/// use superstep::settings::Origin;
-/// assert_eq!(Origin::Flag("server.port".into()).to_string(), "flag `server.port`");
+/// use superstep::settings::SettingOrigin;
+/// assert_eq!(SettingOrigin::Flag("server.port".into()).to_string(), "flag `server.port`");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Origin {
-    /// Nobody set it.
+pub enum SettingOrigin {
+    /// The default.
     Default,
-    /// It stands in a file.
+    /// A file.
     File {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The line, from 1.
+        /// Line, starting at 1.
         line: usize,
-        /// The character in the line, from 1.
+        /// Column in characters, starting at 1.
         column: usize,
     },
-    /// It stands in the environment, under this name.
+    /// An environment variable with this name.
     Variable(String),
-    /// It was given as a flag, for this key.
+    /// A command-line flag for this key.
     Flag(String),
 }
 
-impl Origin {
-    /// The place of a byte in a text.
+impl SettingOrigin {
+    /// Returns the origin for a byte offset of a text.
     pub(crate) fn in_file(path: &str, text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -109,7 +113,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -120,14 +124,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One setting, as it holds and why.
+/// An effective setting with its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Explained {
+pub struct ExplainedSetting {
     /// The dotted key.
     pub key: String,
-    /// The value as it may be shown: `***` for a secret, `none` for what is not set.
+    /// The value for display: `***` for a secret, `none` for a setting without a value.
     pub value: String,
-    /// Where the value came from.
-    pub origin: Origin,
+    /// Origin of the value.
+    pub origin: SettingOrigin,
 }

@@ -1,4 +1,4 @@
-//! What settings promise as a whole: who wins, what is refused and how it is told, and that no secret is ever seen.
+//! Tests of the settings as a whole: precedence, errors and their messages, and that no secret is ever printed.
 
 use super::*;
 
@@ -37,28 +37,28 @@ recursion_limit = 40
 run_timeout = "5m"
 "#;
 
-fn sources() -> Sources<'static> {
+fn sources() -> SettingsSources<'static> {
     let environment = [
         ("GROQ_API_KEY", "MARKER-groq"),
         ("SEARCH_URL", "https://search.example/?key=MARKER-search"),
         ("SUPERSTEP_MODELS__RULES__API_KEY", "MARKER-literal"),
         ("SUPERSTEP_SERVERS__GIT__ENV__DEBUG", "MARKER-debug"),
     ];
-    Sources::new().toml("superstep.toml", FILE).environment(environment).files(|path| match path {
+    SettingsSources::new().toml("superstep.toml", FILE).environment(environment).files(|path| match path {
         "secrets.toml" => Ok("database = 'postgres://MARKER-database'".to_owned()),
         "run/token" => Ok("MARKER-token\n".to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     })
 }
 
-fn refused(sources: &Sources<'_>) -> String {
+fn refused(sources: &SettingsSources<'_>) -> String {
     Settings::parse(sources).expect_err("something is wrong").to_string()
 }
 
-/// Only the lines of the problems, for one text of the file.
+/// Returns only the lines of the problems of a file text.
 fn problems(text: &str) -> Vec<String> {
-    let error = Settings::parse(&Sources::new().toml("superstep.toml", text)).expect_err("something is wrong");
-    error.problems().iter().map(|problem| format!("{}: {}", problem.pointer, problem.message)).collect()
+    let error = Settings::parse(&SettingsSources::new().toml("superstep.toml", text)).expect_err("something is wrong");
+    error.diagnostics().iter().map(|problem| format!("{}: {}", problem.pointer, problem.message)).collect()
 }
 
 /// R-FWK-54: `superstep.toml` names graphs, models, stores, servers, limits.
@@ -116,30 +116,30 @@ fn the_file_names_graphs_models_stores_servers_and_limits() {
     run_timeout = "5m"
     "#);
     assert_eq!(settings.models["fast"].api_key.as_ref().unwrap().expose(), "MARKER-groq");
-    let McpServer::Command { env, .. } = &settings.servers["git"] else { panic!("it has a command") };
+    let McpServerSettings::Command { env, .. } = &settings.servers["git"] else { panic!("it has a command") };
     assert_eq!(env["GIT_TOKEN"].expose(), "MARKER-token");
 }
 
 #[test]
 fn without_any_source_every_setting_has_its_default() {
-    let settings = Settings::parse(&Sources::new()).unwrap();
+    let settings = Settings::parse(&SettingsSources::new()).unwrap();
     let (limits, server) = (&settings.limits, &settings.server);
     assert_eq!((limits.recursion_limit, limits.max_concurrency, limits.run_timeout), (25, None, None));
     assert_eq!((server.host.as_str(), server.port), ("127.0.0.1", 8123));
-    assert!(matches!(settings.stores.checkpoints, Checkpoints::Memory));
+    assert!(matches!(settings.stores.checkpointer, CheckpointerSettings::Memory));
     assert_eq!(settings.stores.durability, Durability::Sync);
-    assert!(settings.explain().iter().all(|row| row.origin == Origin::Default));
+    assert!(settings.explain().iter().all(|row| row.origin == SettingOrigin::Default));
 }
 
-/// R-FWK-54: environment variables win over the file, flags win over both.
+/// R-FWK-54: environment variables override the file, flags override both.
 #[test]
 fn flags_win_over_the_environment_and_the_environment_over_the_file() {
     let key = "limits.recursion_limit";
-    let file = Sources::new().toml("superstep.toml", "limits.recursion_limit = 2");
+    let file = SettingsSources::new().toml("superstep.toml", "limits.recursion_limit = 2");
     let environment = file.clone().environment([("SUPERSTEP_LIMITS__RECURSION_LIMIT", "3")]);
     let flags = environment.clone().flags([(key, "3"), (key, "4")]);
     let rows = [
-        (Sources::new(), 25, "default"),
+        (SettingsSources::new(), 25, "default"),
         (file, 2, "superstep.toml:1:8"),
         (environment, 3, "environment variable `SUPERSTEP_LIMITS__RECURSION_LIMIT`"),
         (flags, 4, "flag `limits.recursion_limit`"),
@@ -152,26 +152,26 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
     }
 }
 
-/// R-FWK-54: a variable that belongs to something else of ours is no mistake.
+/// R-FWK-54: a variable of another superstep program is not an error.
 #[test]
 fn variables_that_are_no_settings_are_let_be() {
     let others = [("SUPERSTEP_WEIGHTS", "model.gguf"), ("SUPERSTEP_EVIDENCE", "documents")];
-    let settings = Settings::parse(&Sources::new().environment(others)).unwrap();
-    assert!(settings.explain().iter().all(|row| row.origin == Origin::Default));
-    assert!(refused(&Sources::new().environment([("SUPERSTEP_WEIGHT", "model.gguf")])).contains("no setting"));
+    let settings = Settings::parse(&SettingsSources::new().environment(others)).unwrap();
+    assert!(settings.explain().iter().all(|row| row.origin == SettingOrigin::Default));
+    assert!(refused(&SettingsSources::new().environment([("SUPERSTEP_WEIGHT", "model.gguf")])).contains("no setting"));
 }
 
-/// R-FWK-54: a secret that a later source replaced is not asked for.
+/// R-FWK-54: a reference that a later source has overridden is not resolved.
 #[test]
 fn only_the_reference_that_holds_is_followed() {
     let file = "[models.gpt-4]\nprovider = 'openai'\nmodel = 'gpt-4'\napi_key = 'env:NOT_SET'";
-    let sources = Sources::new().toml("superstep.toml", file);
+    let sources = SettingsSources::new().toml("superstep.toml", file);
     assert!(refused(&sources).contains("superstep.toml:4:1: environment variable `NOT_SET` is not set"));
     let settings = Settings::parse(&sources.environment([("SUPERSTEP_MODELS__GPT_4__API_KEY", "MARKER")])).unwrap();
     assert_eq!(settings.models["gpt-4"].api_key.as_ref().unwrap().expose(), "MARKER");
 }
 
-/// One mistake of each kind.
+/// One error of each kind.
 const WRONG: &str = r#"
 recursion_limit = 3
 colour = "red"
@@ -199,7 +199,7 @@ chat = "rust:chat"
 path = "graph.yaml"
 "#;
 
-/// R-FWK-54: every problem of every source is listed at once, by place, with the nearest known key.
+/// R-FWK-54: all problems of all sources are listed at once, with location and the nearest known key.
 #[test]
 fn all_problems_are_listed_at_once_with_place_and_advice() {
     let environment = [
@@ -212,7 +212,7 @@ fn all_problems_are_listed_at_once_with_place_and_advice() {
     ];
     let flags =
         [("server.prot", "MARKER"), ("limits", "MARKER"), ("models.fast.api_key", "MARKER"), ("server.port", "-1")];
-    let sources = Sources::new().toml("superstep.toml", WRONG).environment(environment).flags(flags);
+    let sources = SettingsSources::new().toml("superstep.toml", WRONG).environment(environment).flags(flags);
     let error = refused(&sources);
     assert!(!error.contains("MARKER"), "{error}");
     insta::assert_snapshot!(error, @r#"
@@ -249,7 +249,7 @@ fn all_problems_are_listed_at_once_with_place_and_advice() {
 
 #[test]
 fn text_that_is_not_toml_is_told_by_line_and_column_only() {
-    let error = refused(&Sources::new().toml("superstep.toml", "[models.fast]\napi_key = MARKER\n[limits\n"));
+    let error = refused(&SettingsSources::new().toml("superstep.toml", "[models.fast]\napi_key = MARKER\n[limits\n"));
     assert!(!error.contains("MARKER"), "{error}");
     insta::assert_snapshot!(error, @r#"
     error[SS-027]: the configuration is not valid
@@ -274,7 +274,8 @@ fn columns_count_characters_and_lines_count_from_one() {
 #[test]
 fn two_names_that_one_variable_could_mean_are_refused() {
     let file = "[models.a-b]\nprovider = 'scripted'\n[models.a_b]\nprovider = 'scripted'";
-    let sources = Sources::new().toml("superstep.toml", file).environment([("SUPERSTEP_MODELS__A_B__MODEL", "x")]);
+    let sources =
+        SettingsSources::new().toml("superstep.toml", file).environment([("SUPERSTEP_MODELS__A_B__MODEL", "x")]);
     assert!(refused(&sources).contains("`A_B` may be `a-b` or `a_b` (rename one of the two)"));
 }
 
@@ -287,10 +288,10 @@ fn a_named_entry_can_come_from_the_environment_or_from_flags_alone() {
         ("SUPERSTEP_GRAPHS__MY_CHAT__KIND", "json"),
     ];
     let flags = [("models.fast.model", "small"), ("graphs.my-chat.path", "chat")];
-    let settings = Settings::parse(&Sources::new().environment(environment).flags(flags)).unwrap();
+    let settings = Settings::parse(&SettingsSources::new().environment(environment).flags(flags)).unwrap();
     assert_eq!(settings.models["fast"].model.as_deref(), Some("small"));
-    assert!(matches!(&settings.servers["git"], McpServer::Command { env, .. } if env.contains_key("MY__OWN")));
-    assert!(matches!(&settings.graphs["my-chat"], GraphSource::File { kind: GraphKind::Json, .. }));
+    assert!(matches!(&settings.servers["git"], McpServerSettings::Command { env, .. } if env.contains_key("MY__OWN")));
+    assert!(matches!(&settings.graphs["my-chat"], GraphSource::File { kind: GraphFileFormat::Json, .. }));
 }
 
 /// R-FWK-54, U24: secrets are never printed: not by `Debug`, not in JSON, not by `explain`.
@@ -338,7 +339,7 @@ fn no_secret_appears_in_anything_that_can_be_printed() {
     "#);
 }
 
-/// R-FWK-54, U24: a broken secrets file is told by place, and nothing of it is repeated.
+/// R-FWK-54, U24: errors of the secrets file contain the location, but no text of the file.
 #[test]
 fn a_secrets_file_is_never_echoed() {
     let file = "stores.checkpoints = 'postgres'\nstores.url = 'secret:database'";
@@ -350,29 +351,29 @@ fn a_secrets_file_is_never_echoed() {
         ("database = ''", "`database` of the secrets file is empty"),
     ];
     for (secrets, expected) in rows {
-        let error = refused(&Sources::new().toml("superstep.toml", file).secrets(secrets));
+        let error = refused(&SettingsSources::new().toml("superstep.toml", file).secrets(secrets));
         assert!(error.contains(expected) && !error.contains("MARKER"), "{error}");
         assert_eq!(error.matches("\n  - ").count(), 1, "{error}");
     }
     let settings =
-        Settings::parse(&Sources::new().toml("superstep.toml", file).secrets("database = 'MARKER'")).unwrap();
-    assert!(matches!(&settings.stores.checkpoints, Checkpoints::Postgres(url) if url.expose() == "MARKER"));
+        Settings::parse(&SettingsSources::new().toml("superstep.toml", file).secrets("database = 'MARKER'")).unwrap();
+    assert!(matches!(&settings.stores.checkpointer, CheckpointerSettings::Postgres(url) if url.expose() == "MARKER"));
 }
 
-/// U24: a literal secret is refused in the file and in a flag, which others can see in the list of processes.
+/// U24: a literal secret is rejected in the file and in a flag, which is visible in the list of processes.
 #[test]
 fn a_literal_secret_is_refused_outside_the_environment() {
     let file =
         "[models.m]\nprovider = 'scripted'\napi_key = 'MARKER'\n[servers.s]\ncommand = ['x']\nenv.A_TOKEN = 'MARKER'";
     let flags = [("models.m.api_key", "MARKER"), ("servers.s.env.A_TOKEN", "MARKER")];
-    let error = refused(&Sources::new().toml("superstep.toml", file).flags(flags));
+    let error = refused(&SettingsSources::new().toml("superstep.toml", file).flags(flags));
     assert_eq!(error.matches("a secret is not written here (refer to it: `env:NAME`").count(), 4, "{error}");
     assert!(!error.contains("MARKER"), "{error}");
 }
 
 #[test]
 fn a_setting_that_is_not_utf_8_is_refused_by_its_name() {
-    let mut sources = Sources::new();
+    let mut sources = SettingsSources::new();
     sources.unreadable.push("SUPERSTEP_SERVER__HOST".into());
     assert!(refused(&sources).contains("environment variable `SUPERSTEP_SERVER__HOST`: the value is not UTF-8"));
 }

@@ -1,63 +1,63 @@
-//! What one setting may be: raw text, number or list in, checked value or a fault out.
+//! Parsing of single settings: a raw text, number or list is converted to a validated value or an error.
 //!
-//! A fault never repeats text that was given: somebody may have pasted a secret into the wrong line, and the place that
-//! stands beside the fault is enough to find it. Follows no reference (see `secret`).
+//! Errors never repeat the given text: it may contain a secret that was pasted into the wrong line, and the location
+//! in the message is sufficient. References are not resolved here (see `secret`).
 
 use std::path::Path;
 use std::time::Duration;
 
-use superstep_core::fault::Fault;
-use superstep_core::suggest::{did_you_mean, known_names};
+use superstep_core::suggest::{did_you_mean, did_you_mean_or_list};
+use superstep_core::validation_error::ValidationError;
 
-use super::secret::{Guarded, HOW, Reference, Secret, looks_secret};
-use super::table::{PROVIDERS, Shape};
+use super::keys::{PROVIDERS, SettingType};
+use super::secret::{MaybeSecret, REFERENCE_HELP, Secret, SecretReference, is_secret_name};
 
-/// What was written.
+/// The value as written.
 #[derive(Clone, Copy)]
-pub(crate) enum Raw<'a> {
-    /// Text of the environment or of a flag, where numbers and lists are text as well.
+pub(crate) enum RawValue<'a> {
+    /// Text from the environment or a flag, where numbers and lists are text too.
     Text(&'a str),
-    /// Text of the file.
+    /// Text from the file.
     Quoted(&'a str),
-    /// A whole number of the file; nothing when it is too large for any setting.
+    /// An integer from the file; `None` if it is too large for any setting.
     Integer(Option<i64>),
-    /// A list of the file; nothing when not all of it is text.
+    /// A list from the file; `None` if an element is not text.
     List(Option<&'a [String]>),
-    /// Anything else of the file, by what it is called.
+    /// Any other value from the file, by the name of its type.
     Other(&'static str),
 }
 
-/// What there is to know about the place of a value.
+/// Context of a value.
 #[derive(Default)]
-pub(crate) struct Spot<'a> {
-    /// The last part of the path.
+pub(crate) struct ValueContext<'a> {
+    /// Last part of the path.
     pub(crate) name: &'a str,
-    /// The folder that relative paths start from.
+    /// Base folder of relative paths.
     pub(crate) base: Option<&'a Path>,
-    /// Whether the text came from the environment, where a secret may stand as it is.
+    /// True if the text came from the environment, where secrets may be literals.
     pub(crate) is_environment: bool,
 }
 
-/// What was meant.
+/// The parsed value.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub(crate) enum SettingValue {
     /// Text of any kind.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Count(u32),
-    /// A time span.
+    /// A duration.
     Duration(Duration),
     /// A program and its arguments.
     Words(Vec<String>),
     /// Text that may be a secret.
-    Guarded(Guarded),
-    /// A secret that has yet to be fetched.
-    Reference(Reference),
+    Guarded(MaybeSecret),
+    /// An unresolved reference to a secret.
+    Reference(SecretReference),
 }
 
-impl Value {
-    /// How it is shown to people.
-    pub(crate) fn shown(&self) -> String {
+impl SettingValue {
+    /// Returns the value for display.
+    pub(crate) fn display(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Count(count) => count.to_string(),
@@ -69,99 +69,108 @@ impl Value {
     }
 }
 
-/// Reads what was written as a value of that shape.
-pub(crate) fn read(shape: Shape, raw: &Raw<'_>, spot: &Spot<'_>) -> Result<Value, Fault> {
+/// Parses a value of the given type.
+pub(crate) fn read(
+    shape: SettingType,
+    raw: &RawValue<'_>,
+    spot: &ValueContext<'_>,
+) -> Result<SettingValue, ValidationError> {
     match shape {
-        Shape::Count(least, most) => count(raw, least, most).map(Value::Count),
-        Shape::Words => words(raw).map(Value::Words),
-        Shape::List => list(raw).map(Value::Words),
+        SettingType::Count(least, most) => count(raw, least, most).map(SettingValue::Count),
+        SettingType::Words => words(raw).map(SettingValue::Words),
+        SettingType::List => list(raw).map(SettingValue::Words),
         _ => read_text(shape, text(raw)?, spot),
     }
 }
 
-fn read_text(shape: Shape, text: &str, spot: &Spot<'_>) -> Result<Value, Fault> {
+fn read_text(shape: SettingType, text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
     match shape {
-        Shape::Path => Ok(Value::Text(from_base(text, spot))),
-        Shape::Duration => duration(text).map(Value::Duration),
-        Shape::Choice(words) => choice(text, words),
-        Shape::Secret => secret(text, spot),
-        Shape::Open => open(text, spot),
-        Shape::Address => address(text, spot),
-        Shape::GraphPath if text.starts_with("rust:") => rust_name(text),
-        Shape::GraphPath => Ok(Value::Text(from_base(text, spot))),
-        Shape::Store => store(text, spot),
-        Shape::Provider if text.starts_with("rust:") => rust_name(text),
-        Shape::Provider => choice(text, PROVIDERS),
-        Shape::Text | Shape::Count(..) | Shape::Words | Shape::List => Ok(Value::Text(text.to_owned())),
-    }
-}
-
-fn text<'a>(raw: &Raw<'a>) -> Result<&'a str, Fault> {
-    match raw {
-        Raw::Text(text) | Raw::Quoted(text) if text.trim().is_empty() => {
-            Err(Fault::new("expected text, found nothing").help("remove the setting to get its default back"))
+        SettingType::Path => Ok(SettingValue::Text(from_base(text, spot))),
+        SettingType::Duration => duration(text).map(SettingValue::Duration),
+        SettingType::Choice(words) => choice(text, words),
+        SettingType::Secret => secret(text, spot),
+        SettingType::Open => open(text, spot),
+        SettingType::Address => address(text, spot),
+        SettingType::GraphPath if text.starts_with("rust:") => rust_name(text),
+        SettingType::GraphPath => Ok(SettingValue::Text(from_base(text, spot))),
+        SettingType::Store => store(text, spot),
+        SettingType::Provider if text.starts_with("rust:") => rust_name(text),
+        SettingType::Provider => choice(text, PROVIDERS),
+        SettingType::Text | SettingType::Count(..) | SettingType::Words | SettingType::List => {
+            Ok(SettingValue::Text(text.to_owned()))
         }
-        Raw::Text(text) | Raw::Quoted(text) => Ok(text),
-        other => Err(Fault::new(format!("expected text, found {}", kind(other)))),
     }
 }
 
-fn kind(raw: &Raw<'_>) -> &'static str {
+fn text<'a>(raw: &RawValue<'a>) -> Result<&'a str, ValidationError> {
     match raw {
-        Raw::Text(_) | Raw::Quoted(_) => "text",
-        Raw::Integer(_) => "a number",
-        Raw::List(_) => "a list",
-        Raw::Other(kind) => kind,
+        RawValue::Text(text) | RawValue::Quoted(text) if text.trim().is_empty() => {
+            Err(ValidationError::new("expected text, found nothing")
+                .with_help("remove the setting to get its default back"))
+        }
+        RawValue::Text(text) | RawValue::Quoted(text) => Ok(text),
+        other => Err(ValidationError::new(format!("expected text, found {}", kind(other)))),
     }
 }
 
-fn count(raw: &Raw<'_>, least: u32, most: u32) -> Result<u32, Fault> {
+fn kind(raw: &RawValue<'_>) -> &'static str {
+    match raw {
+        RawValue::Text(_) | RawValue::Quoted(_) => "text",
+        RawValue::Integer(_) => "a number",
+        RawValue::List(_) => "a list",
+        RawValue::Other(kind) => kind,
+    }
+}
+
+fn count(raw: &RawValue<'_>, least: u32, most: u32) -> Result<u32, ValidationError> {
     let number = match raw {
-        Raw::Integer(number) => *number,
-        Raw::Text(text) => text.trim().parse().ok(),
+        RawValue::Integer(number) => *number,
+        RawValue::Text(text) => text.trim().parse().ok(),
         _ => None,
     };
     let fits = number.and_then(|number| u32::try_from(number).ok()).filter(|number| (least..=most).contains(number));
     fits.ok_or_else(|| {
         let found = number.map_or_else(|| kind(raw).to_owned(), |number| number.to_string());
-        Fault::new(format!("expected a whole number from {least} to {most}, found {found}"))
+        ValidationError::new(format!("expected a whole number from {least} to {most}, found {found}"))
     })
 }
 
-fn texts(raw: &Raw<'_>) -> Option<Vec<String>> {
+fn texts(raw: &RawValue<'_>) -> Option<Vec<String>> {
     match raw {
-        Raw::List(list) => list.map(<[String]>::to_vec),
-        Raw::Text(text) => serde_json::from_str(text).ok(),
+        RawValue::List(list) => list.map(<[String]>::to_vec),
+        RawValue::Text(text) => serde_json::from_str(text).ok(),
         _ => None,
     }
 }
 
-fn list(raw: &Raw<'_>) -> Result<Vec<String>, Fault> {
+fn list(raw: &RawValue<'_>) -> Result<Vec<String>, ValidationError> {
     texts(raw).ok_or_else(|| {
-        Fault::new(format!("expected a list of text, found {}", found_in_list(raw)))
-            .help("write each as text of its own: `[\"one\", \"two\"]`")
+        ValidationError::new(format!("expected a list of text, found {}", found_in_list(raw)))
+            .with_help("write each as text of its own: `[\"one\", \"two\"]`")
     })
 }
 
-fn words(raw: &Raw<'_>) -> Result<Vec<String>, Fault> {
+fn words(raw: &RawValue<'_>) -> Result<Vec<String>, ValidationError> {
     let list = texts(raw);
     let help = "write the program and each argument as text of its own: `[\"npx\", \"-y\", \"server\"]`";
     match list {
         Some(list) if list.first().is_some_and(|program: &String| !program.is_empty()) => Ok(list),
-        Some(_) => Err(Fault::new("expected a program, found an empty list").help(help)),
-        None => Err(Fault::new(format!("expected a list of text, found {}", found_in_list(raw))).help(help)),
+        Some(_) => Err(ValidationError::new("expected a program, found an empty list").with_help(help)),
+        None => {
+            Err(ValidationError::new(format!("expected a list of text, found {}", found_in_list(raw))).with_help(help))
+        }
     }
 }
 
-fn found_in_list(raw: &Raw<'_>) -> &'static str {
+fn found_in_list(raw: &RawValue<'_>) -> &'static str {
     match raw {
-        Raw::List(_) => "a list of something else",
+        RawValue::List(_) => "a list of something else",
         other => kind(other),
     }
 }
 
-/// Reads `500ms`, `30s`, `5m` or `1h`.
-fn duration(text: &str) -> Result<Duration, Fault> {
+/// Parses `500ms`, `30s`, `5m` or `1h`.
+fn duration(text: &str) -> Result<Duration, ValidationError> {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
@@ -174,13 +183,17 @@ fn duration(text: &str) -> Result<Duration, Fault> {
     };
     let parsed = number.parse::<u64>().ok().zip(milliseconds).and_then(|(number, unit)| number.checked_mul(unit));
     match parsed {
-        Some(0) => Err(Fault::new("a time limit of nothing stops everything").help("remove it to have no limit")),
+        Some(0) => {
+            Err(ValidationError::new("a time limit of nothing stops everything")
+                .with_help("remove it to have no limit"))
+        }
         Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
-        None => Err(Fault::new("expected a time span").help("write a whole number and `ms`, `s`, `m` or `h`: `30s`")),
+        None => Err(ValidationError::new("expected a time span")
+            .with_help("write a whole number and `ms`, `s`, `m` or `h`: `30s`")),
     }
 }
 
-/// The shortest way to write it that [`duration`] reads back.
+/// Formats a duration in the shortest form that [`duration`] parses.
 pub(crate) fn show_duration(duration: Duration) -> String {
     let milliseconds = duration.as_millis();
     let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
@@ -189,101 +202,108 @@ pub(crate) fn show_duration(duration: Duration) -> String {
     format!("{}{unit}", milliseconds / size)
 }
 
-fn choice(text: &str, words: &[&str]) -> Result<Value, Fault> {
+fn choice(text: &str, words: &[&str]) -> Result<SettingValue, ValidationError> {
     match words.contains(&text) {
-        true => Ok(Value::Text(text.to_owned())),
-        false => Err(Fault::new("not one of the known words").help(known_names(text, words))),
+        true => Ok(SettingValue::Text(text.to_owned())),
+        false => Err(ValidationError::new("not one of the known words").with_help(did_you_mean_or_list(text, words))),
     }
 }
 
-fn rust_name(text: &str) -> Result<Value, Fault> {
+fn rust_name(text: &str) -> Result<SettingValue, ValidationError> {
     match text.trim_start_matches("rust:").trim().is_empty() {
-        true => Err(Fault::new("`rust:` is not followed by a name").help("write `rust:NAME`")),
-        false => Ok(Value::Text(text.to_owned())),
+        true => Err(ValidationError::new("`rust:` is not followed by a name").with_help("write `rust:NAME`")),
+        false => Ok(SettingValue::Text(text.to_owned())),
     }
 }
 
-/// A path that stood in the file starts from the folder of the file, so that it means the same from everywhere.
-fn from_base(path: &str, spot: &Spot<'_>) -> String {
+/// Resolves a path of the file relative to the folder of the file, so that it does not depend on the current folder.
+fn from_base(path: &str, spot: &ValueContext<'_>) -> String {
     match spot.base {
         Some(base) => base.join(path).to_string_lossy().into_owned(),
         None => path.to_owned(),
     }
 }
 
-fn reference(text: &str, spot: &Spot<'_>) -> Option<Result<Value, Fault>> {
-    let found = Reference::read(text)?.map(|reference| match reference {
-        Reference::File(path) => Reference::File(from_base(&path, spot)),
+fn reference(text: &str, spot: &ValueContext<'_>) -> Option<Result<SettingValue, ValidationError>> {
+    let found = SecretReference::read(text)?.map(|reference| match reference {
+        SecretReference::File(path) => SecretReference::File(from_base(&path, spot)),
         other => other,
     });
-    Some(found.map(Value::Reference))
+    Some(found.map(SettingValue::Reference))
 }
 
-fn hidden(text: &str) -> Value {
-    Value::Guarded(Guarded::Hidden(Secret::new(text)))
+fn hidden(text: &str) -> SettingValue {
+    SettingValue::Guarded(MaybeSecret::Hidden(Secret::new(text)))
 }
 
-fn secret(text: &str, spot: &Spot<'_>) -> Result<Value, Fault> {
+fn secret(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
     match reference(text, spot) {
         Some(found) => found,
         None if spot.is_environment => Ok(hidden(text)),
-        None => Err(Fault::new("a secret is not written here").help(HOW)),
+        None => Err(ValidationError::new("a secret is not written here").with_help(REFERENCE_HELP)),
     }
 }
 
-fn open(text: &str, spot: &Spot<'_>) -> Result<Value, Fault> {
-    match looks_secret(spot.name) {
+fn open(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
+    match is_secret_name(spot.name) {
         true => secret(text, spot),
         false => plain_or_secret(text, spot),
     }
 }
 
-fn plain_or_secret(text: &str, spot: &Spot<'_>) -> Result<Value, Fault> {
+fn plain_or_secret(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
     match reference(text, spot) {
         Some(found) => found,
         None if spot.is_environment => Ok(hidden(text)),
-        None => Ok(Value::Guarded(Guarded::Plain(text.to_owned()))),
+        None => Ok(SettingValue::Guarded(MaybeSecret::Plain(text.to_owned()))),
     }
 }
 
-fn address(text: &str, spot: &Spot<'_>) -> Result<Value, Fault> {
+fn address(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
     let value = plain_or_secret(text, spot)?;
-    if let Value::Guarded(guarded) = &value {
+    if let SettingValue::Guarded(guarded) = &value {
         check_address(guarded)?;
     }
     Ok(value)
 }
 
-/// Refuses what is no HTTP address, and a literal address that carries a secret.
-pub(crate) fn check_address(address: &Guarded) -> Result<(), Fault> {
+/// Rejects text that is not an HTTP URL, and a literal URL that contains a secret.
+pub(crate) fn check_address(address: &MaybeSecret) -> Result<(), ValidationError> {
     let text = address.expose();
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let Some(rest) = rest.filter(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace)) else {
-        return Err(Fault::new("expected an address that begins with `https://` or `http://`"));
+        return Err(ValidationError::new("expected an address that begins with `https://` or `http://`"));
     };
     let (host, query) = (rest.split(['/', '?', '#']).next().unwrap_or_default(), rest.split_once('?'));
     if host.is_empty() {
-        return Err(Fault::new("the address names no host"));
+        return Err(ValidationError::new("the address names no host"));
     }
     let parameters = query.map(|(_, query)| query).unwrap_or_default().split('&');
-    let is_secret = host.contains('@') || parameters.map(|p| p.split('=').next().unwrap_or(p)).any(looks_secret);
+    let is_secret = host.contains('@') || parameters.map(|p| p.split('=').next().unwrap_or(p)).any(is_secret_name);
     match address {
-        Guarded::Plain(_) if is_secret => Err(Fault::new("the address holds a secret").help(HOW)),
+        MaybeSecret::Plain(_) if is_secret => {
+            Err(ValidationError::new("the address holds a secret").with_help(REFERENCE_HELP))
+        }
         _ => Ok(()),
     }
 }
 
-fn store(text: &str, spot: &Spot<'_>) -> Result<Value, Fault> {
+fn store(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
     match text.split_once(':') {
-        None if matches!(text, "memory" | "postgres") => Ok(Value::Text(text.to_owned())),
-        Some(("sqlite", path)) if !path.is_empty() => Ok(Value::Text(format!("sqlite:{}", from_base(path, spot)))),
+        None if matches!(text, "memory" | "postgres") => Ok(SettingValue::Text(text.to_owned())),
+        Some(("sqlite", path)) if !path.is_empty() => {
+            Ok(SettingValue::Text(format!("sqlite:{}", from_base(path, spot))))
+        }
         Some(("postgres" | "postgresql", _)) => {
-            Err(Fault::new("the address of the database may hold a secret and is not written here")
-                .help("write `postgres` here, and the address as a reference into `stores.url`"))
+            Err(ValidationError::new("the address of the database may hold a secret and is not written here")
+                .with_help("write `postgres` here, and the address as a reference into `stores.url`"))
         }
         _ => {
             let help = did_you_mean(text, ["memory", "sqlite:PATH", "postgres"]);
-            Err(Fault { help, ..Fault::new("expected `memory`, `sqlite:PATH` or `postgres`") })
+            Err(ValidationError {
+                with_help: help,
+                ..ValidationError::new("expected `memory`, `sqlite:PATH` or `postgres`")
+            })
         }
     }
 }
@@ -292,12 +312,12 @@ fn store(text: &str, spot: &Spot<'_>) -> Result<Value, Fault> {
 mod tests {
     use super::*;
 
-    fn shown(shape: Shape, raw: Raw<'_>) -> Result<String, String> {
-        let spot = Spot { base: Some(Path::new("etc")), ..Spot::default() };
-        read(shape, &raw, &spot).map(|value| value.shown()).map_err(|fault| fault.message)
+    fn shown(shape: SettingType, raw: RawValue<'_>) -> Result<String, String> {
+        let spot = ValueContext { base: Some(Path::new("etc")), ..ValueContext::default() };
+        read(shape, &raw, &spot).map(|value| value.display()).map_err(|fault| fault.message)
     }
 
-    /// R-FWK-54: limits of time are written with their unit.
+    /// R-FWK-54: durations are written with their unit.
     #[test]
     fn time_spans_are_read_and_shown_in_the_largest_whole_unit() {
         let rows = [
@@ -319,54 +339,60 @@ mod tests {
             ("9999999999999999999h", None),
         ];
         for (text, expected) in rows {
-            assert_eq!(shown(Shape::Duration, Raw::Quoted(text)).ok().as_deref(), expected, "{text}");
+            assert_eq!(shown(SettingType::Duration, RawValue::Quoted(text)).ok().as_deref(), expected, "{text}");
         }
     }
 
     #[test]
     fn a_number_is_a_number_in_the_file_and_text_elsewhere() {
-        let port = Shape::Count(0, 65_535);
+        let port = SettingType::Count(0, 65_535);
         let refused = |found: &str| Err(format!("expected a whole number from 0 to 65535, found {found}"));
-        assert_eq!(shown(port, Raw::Integer(Some(80))), Ok("80".into()));
-        assert_eq!(shown(port, Raw::Text("80")), Ok("80".into()));
-        assert_eq!(shown(port, Raw::Quoted("80")), refused("text"));
-        assert_eq!(shown(port, Raw::Text("eighty")), refused("text"));
-        assert_eq!(shown(port, Raw::Integer(Some(-1))), refused("-1"));
-        assert_eq!(shown(port, Raw::Text("65536")), refused("65536"));
-        assert_eq!(shown(port, Raw::Integer(None)), refused("a number"));
-        assert_eq!(shown(port, Raw::Other("a date")), refused("a date"));
+        assert_eq!(shown(port, RawValue::Integer(Some(80))), Ok("80".into()));
+        assert_eq!(shown(port, RawValue::Text("80")), Ok("80".into()));
+        assert_eq!(shown(port, RawValue::Quoted("80")), refused("text"));
+        assert_eq!(shown(port, RawValue::Text("eighty")), refused("text"));
+        assert_eq!(shown(port, RawValue::Integer(Some(-1))), refused("-1"));
+        assert_eq!(shown(port, RawValue::Text("65536")), refused("65536"));
+        assert_eq!(shown(port, RawValue::Integer(None)), refused("a number"));
+        assert_eq!(shown(port, RawValue::Other("a date")), refused("a date"));
     }
 
     #[test]
     fn a_program_is_a_list_in_the_file_and_json_elsewhere() {
         let argv = ["npx".to_owned(), "-y".to_owned()];
-        assert_eq!(shown(Shape::Words, Raw::List(Some(&argv))), Ok(r#"["npx", "-y"]"#.into()));
-        assert_eq!(shown(Shape::Words, Raw::Text(r#"["npx","-y"]"#)), Ok(r#"["npx", "-y"]"#.into()));
-        for raw in [Raw::List(None), Raw::List(Some(&[])), Raw::Text("npx -y"), Raw::Text("[1]"), Raw::Text("[\"\"]")] {
-            assert!(shown(Shape::Words, raw).is_err());
+        assert_eq!(shown(SettingType::Words, RawValue::List(Some(&argv))), Ok(r#"["npx", "-y"]"#.into()));
+        assert_eq!(shown(SettingType::Words, RawValue::Text(r#"["npx","-y"]"#)), Ok(r#"["npx", "-y"]"#.into()));
+        for raw in [
+            RawValue::List(None),
+            RawValue::List(Some(&[])),
+            RawValue::Text("npx -y"),
+            RawValue::Text("[1]"),
+            RawValue::Text("[\"\"]"),
+        ] {
+            assert!(shown(SettingType::Words, raw).is_err());
         }
     }
 
     #[test]
     fn paths_of_the_file_start_from_its_folder_and_names_do_not() {
         let rows = [
-            (Shape::GraphPath, "chat.toml", "etc/chat.toml"),
-            (Shape::GraphPath, "rust:chat", "rust:chat"),
-            (Shape::Store, "sqlite:threads.db", "sqlite:etc/threads.db"),
-            (Shape::Store, "sqlite:/var/threads.db", "sqlite:/var/threads.db"),
-            (Shape::Store, "memory", "memory"),
-            (Shape::Provider, "rust:mine", "rust:mine"),
+            (SettingType::GraphPath, "chat.toml", "etc/chat.toml"),
+            (SettingType::GraphPath, "rust:chat", "rust:chat"),
+            (SettingType::Store, "sqlite:threads.db", "sqlite:etc/threads.db"),
+            (SettingType::Store, "sqlite:/var/threads.db", "sqlite:/var/threads.db"),
+            (SettingType::Store, "memory", "memory"),
+            (SettingType::Provider, "rust:mine", "rust:mine"),
         ];
         for (shape, text, expected) in rows {
-            assert_eq!(shown(shape, Raw::Quoted(text)).as_deref(), Ok(expected), "{text}");
+            assert_eq!(shown(shape, RawValue::Quoted(text)).as_deref(), Ok(expected), "{text}");
         }
     }
 
-    /// R-FWK-54: an address with a secret in it is refused where it would be shown.
+    /// R-FWK-54: a URL that contains a secret is rejected where it would be displayed.
     #[test]
     fn addresses_with_secrets_in_them_are_refused() {
         for text in ["https://host", "http://[::1]:80/v1/", "https://host/openai?api-version=2024-10-21"] {
-            assert_eq!(shown(Shape::Address, Raw::Quoted(text)).as_deref(), Ok(text));
+            assert_eq!(shown(SettingType::Address, RawValue::Quoted(text)).as_deref(), Ok(text));
         }
         let rows = [
             "https://user:MARKER@host/",
@@ -377,18 +403,18 @@ mod tests {
             "https://MARKER MARKER",
         ];
         for text in rows {
-            let refused = shown(Shape::Address, Raw::Quoted(text)).unwrap_err();
+            let refused = shown(SettingType::Address, RawValue::Quoted(text)).unwrap_err();
             assert!(!refused.contains("MARKER"), "{refused}");
         }
     }
 
-    /// R-FWK-54: text that was given is never repeated, whatever it was given for.
+    /// R-FWK-54: errors never repeat the given text, for any setting.
     #[test]
     fn a_fault_never_repeats_the_text() {
-        for key in crate::settings::table::KEYS {
+        for key in crate::settings::keys::KEYS {
             for text in ["MARKER MARKER", "postgres://MARKER", "sk-MARKER", "env:MARKER.x", "sqlite", "rust:"] {
-                for raw in [Raw::Quoted(text), Raw::Text(text)] {
-                    let spot = Spot { name: key.path, ..Spot::default() };
+                for raw in [RawValue::Quoted(text), RawValue::Text(text)] {
+                    let spot = ValueContext { name: key.path, ..ValueContext::default() };
                     let Err(fault) = read(key.shape, &raw, &spot) else { continue };
                     assert!(!format!("{fault:?}").contains("MARKER"), "{}: {fault:?}", key.path);
                 }

@@ -1,17 +1,17 @@
-//! What was said, in the form the conventions for generative AI give it: asked for, never on its own.
+//! Content of messages, in the format of the conventions for generative AI; recorded only on request.
 
 use serde_json::{Value, json};
 use superstep_core::message::{Message, Role};
-use superstep_core::model::{Answer, Request, StopReason};
+use superstep_core::model::{ChatRequest, ChatResponse, StopReason};
 
-/// What a model was asked, as a list of messages.
-pub(super) fn request_content(request: &Request) -> Value {
-    request.messages.iter().map(|message| said(message)).collect()
+/// Returns the messages of a chat request.
+pub(super) fn request_content(request: &ChatRequest) -> Value {
+    request.messages.iter().map(|message| message_json(message)).collect()
 }
 
-/// What a model answered, as a list of one message.
-pub(super) fn answer_content(answer: &Answer) -> Value {
-    let mut message = said(&answer.message);
+/// Returns a chat response as a list of one message.
+pub(super) fn response_content(answer: &ChatResponse) -> Value {
+    let mut message = message_json(&answer.message);
     message["finish_reason"] = json!(match &answer.stop {
         StopReason::ToolCalls => "tool_call",
         StopReason::Length => "length",
@@ -21,7 +21,7 @@ pub(super) fn answer_content(answer: &Answer) -> Value {
     json!([message])
 }
 
-fn said(message: &Message) -> Value {
+fn message_json(message: &Message) -> Value {
     let role = match message.role {
         Role::System => "system",
         Role::Assistant => "assistant",

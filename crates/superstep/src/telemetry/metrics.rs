@@ -1,76 +1,76 @@
-//! Measurements of runs, kept here and written in the text format of Prometheus.
+//! Metrics of runs, in the text format of Prometheus.
 //!
-//! Kept by an object that a graph is given, and by no global recorder: a graph without one measures nothing, two
-//! programs in one process do not mix, and tests need no order. Written without a library: the format is a page long,
-//! while `metrics` with its exporter brings some forty crates and builds labels also when nobody records, and
-//! `prometheus-client` would be a dependency of everybody or a feature in the middle of the engine.
+//! Collected by a value of the graph instead of a global recorder: a graph without one collects nothing, two
+//! applications in one process do not mix, and tests need no order. Implemented without a library: the format is
+//! simple, while `metrics` with its exporter adds about forty crates and builds labels even without a recorder, and
+//! `prometheus-client` would be a dependency of every user or a feature in the core of the engine.
 //!
-//! Labels are names a program chose: graphs, nodes, models, tools, codes of errors. Threads, runs and whatever people
-//! or models say are none.
+//! Labels are names that the application chose: graphs, nodes, models, tools, error codes. Thread ids, run ids and
+//! message content are never labels.
 
 mod family;
 
 use std::fmt::Write;
 use std::sync::Arc;
 
-use superstep_core::message::Usage;
+use superstep_core::message::TokenUsage;
 use superstep_core::model::ModelInfo;
-use superstep_core::redact::Counts;
+use superstep_core::redaction::RedactionCounts;
 
-use family::{Family, Histogram, Kind, Number};
+use family::{Histogram, MetricFamily, MetricKind, Scalar};
 
-/// Measurements of the runs of one or more graphs. Clones are one and the same.
+/// Metrics of the runs of one or more graphs. Clones share the same data.
 ///
-/// | name | labels | what |
+/// | name | labels | meaning |
 /// |---|---|---|
-/// | `superstep_runs_total` | graph, outcome | runs that ended |
-/// | `superstep_failures_total` | graph, code | runs that failed |
-/// | `superstep_run_seconds` | graph | how long runs took |
+/// | `superstep_runs_total` | graph, outcome | ended runs |
+/// | `superstep_failures_total` | graph, code | failed runs |
+/// | `superstep_run_seconds` | graph | duration of runs |
 /// | `superstep_waiting_runs` | graph | runs that wait for their thread |
-/// | `superstep_node_seconds` | graph, node | how long tasks took |
-/// | `superstep_node_failures_total` | graph, node, code | tasks that failed for good |
-/// | `superstep_node_retries_total` | graph, node | attempts that were followed by another |
-/// | `superstep_model_seconds` | provider, model | how long calls of models took |
-/// | `superstep_model_failures_total` | provider, model, code | calls of models that failed |
-/// | `superstep_tokens_total` | provider, model, direction | tokens that models read and wrote |
-/// | `superstep_cost_cents_total` | provider, model | what models with a price cost |
-/// | `superstep_tool_seconds` | tool | how long calls of tools took |
-/// | `superstep_tool_failures_total` | tool, reason | calls of tools without a result |
-/// | `superstep_commit_seconds` | graph | how long the store took to save |
-/// | `superstep_checkpoint_bytes_total` | graph | what was saved, as JSON before it is made smaller |
-/// | `superstep_redactions_total` | kind | what was taken out of texts |
+/// | `superstep_node_seconds` | graph, node | duration of tasks |
+/// | `superstep_node_failures_total` | graph, node, code | tasks that failed after their last attempt |
+/// | `superstep_node_retries_total` | graph, node | failed attempts that were retried |
+/// | `superstep_model_seconds` | provider, model | duration of model calls |
+/// | `superstep_model_failures_total` | provider, model, code | failed model calls |
+/// | `superstep_tokens_total` | provider, model, direction | input and output tokens of models |
+/// | `superstep_cost_cents_total` | provider, model | cost of models with a price |
+/// | `superstep_tool_seconds` | tool | duration of tool calls |
+/// | `superstep_tool_failures_total` | tool, reason | tool calls without a result |
+/// | `superstep_commit_seconds` | graph | duration of commits |
+/// | `superstep_checkpoint_bytes_total` | graph | size of commits as JSON, before compression |
+/// | `superstep_redactions_total` | kind | redactions in texts |
 #[derive(Clone)]
 pub struct Metrics(Arc<Families>);
 
 struct Families {
-    runs: Family<Number>,
-    failures: Family<Number>,
-    run_seconds: Family<Histogram>,
-    waiting: Family<Number>,
-    node_seconds: Family<Histogram>,
-    node_failures: Family<Number>,
-    node_retries: Family<Number>,
-    model_seconds: Family<Histogram>,
-    model_failures: Family<Number>,
-    tokens: Family<Number>,
-    cost: Family<Number>,
-    tool_seconds: Family<Histogram>,
-    tool_failures: Family<Number>,
-    commit_seconds: Family<Histogram>,
-    bytes: Family<Number>,
-    redactions: Family<Number>,
+    runs: MetricFamily<Scalar>,
+    failures: MetricFamily<Scalar>,
+    run_seconds: MetricFamily<Histogram>,
+    waiting: MetricFamily<Scalar>,
+    node_seconds: MetricFamily<Histogram>,
+    node_failures: MetricFamily<Scalar>,
+    node_retries: MetricFamily<Scalar>,
+    model_seconds: MetricFamily<Histogram>,
+    model_failures: MetricFamily<Scalar>,
+    tokens: MetricFamily<Scalar>,
+    cost: MetricFamily<Scalar>,
+    tool_seconds: MetricFamily<Histogram>,
+    tool_failures: MetricFamily<Scalar>,
+    commit_seconds: MetricFamily<Histogram>,
+    bytes: MetricFamily<Scalar>,
+    redactions: MetricFamily<Scalar>,
 }
 
 impl Metrics {
-    /// The media type of what [`render`](Self::render) gives, for whoever serves it.
+    /// Media type of the output of [`render`](Self::render).
     pub const CONTENT_TYPE: &'static str = "text/plain; version=0.0.4; charset=utf-8";
 
-    /// No measurements yet.
+    /// Creates empty metrics.
     #[must_use]
     pub fn new() -> Self {
-        let counter = |name, labels, help| Family::new(Kind::Counter, name, labels, help);
-        let gauge = |name, labels, help| Family::new(Kind::Gauge, name, labels, help);
-        let seconds = |name, labels, help| Family::new(Kind::Histogram, name, labels, help);
+        let counter = |name, labels, help| MetricFamily::new(MetricKind::Counter, name, labels, help);
+        let gauge = |name, labels, help| MetricFamily::new(MetricKind::Gauge, name, labels, help);
+        let seconds = |name, labels, help| MetricFamily::new(MetricKind::Histogram, name, labels, help);
         let (provider, code): (_, &[_]) = (&["provider", "model"], &["provider", "model", "code"]);
         let direction = &["provider", "model", "direction"];
         Self(Arc::new(Families {
@@ -93,10 +93,10 @@ impl Metrics {
         }))
     }
 
-    /// Everything measured so far, in the text format of Prometheus.
+    /// Renders all metrics in the text format of Prometheus.
     #[must_use]
     pub fn render(&self) -> String {
-        let (families, mut text) = (&*self.0, Text(String::new()));
+        let (families, mut text) = (&*self.0, PrometheusText(String::new()));
         text.add(&families.runs).add(&families.failures).add(&families.run_seconds).add(&families.waiting);
         text.add(&families.node_seconds).add(&families.node_failures).add(&families.node_retries);
         text.add(&families.model_seconds).add(&families.model_failures).add(&families.tokens).add(&families.cost);
@@ -105,12 +105,12 @@ impl Metrics {
         text.0
     }
 
-    /// Counts what was taken out of a text, by kind, such as `mail`.
+    /// Counts redactions of a kind, such as `mail`.
     pub fn redacted(&self, kind: &str, count: u64) {
         self.0.redactions.add(&[kind], count as f64);
     }
 
-    pub(crate) fn all_redacted(&self, counts: &Counts) {
+    pub(crate) fn all_redacted(&self, counts: &RedactionCounts) {
         counts.iter().for_each(|(kind, count)| self.redacted(kind, count));
     }
 
@@ -147,7 +147,7 @@ impl Metrics {
         self.0.model_failures.add(&[&model.provider, &model.name, code], 1.0);
     }
 
-    pub(super) fn tokens(&self, model: &ModelInfo, usage: &Usage, cents: Option<f64>) {
+    pub(super) fn tokens(&self, model: &ModelInfo, usage: &TokenUsage, cents: Option<f64>) {
         let (provider, name) = (&*model.provider, &*model.name);
         self.0.tokens.add(&[provider, name, "input"], usage.input_tokens as f64);
         self.0.tokens.add(&[provider, name, "output"], usage.output_tokens as f64);
@@ -176,12 +176,12 @@ impl Default for Metrics {
     }
 }
 
-/// What is written so far.
-struct Text(String);
+/// Output so far.
+struct PrometheusText(String);
 
-impl Text {
-    fn add<V: family::Value>(&mut self, family: &Family<V>) -> &mut Self {
-        // A string takes whatever is written.
+impl PrometheusText {
+    fn add<V: family::MetricValue>(&mut self, family: &MetricFamily<V>) -> &mut Self {
+        // Writing to a string cannot fail.
         let _ = write!(self.0, "{family}");
         self
     }

@@ -1,28 +1,28 @@
-//! Calls of models: a span for each, with the names of the conventions for generative AI.
+//! Spans of model calls, named as in the conventions for generative AI.
 
 use std::sync::Arc;
 
 use superstep_core::error::{Error, Result};
-use superstep_core::model::{Answer, ModelInfo, Request};
+use superstep_core::model::{ChatRequest, ChatResponse, ModelInfo};
 use tracing::{Instrument, Span, field, info, info_span, warn};
 
-use super::Watch;
-use super::content::{answer_content, request_content};
-use super::watch::{failed, parent};
-use crate::context::Cx;
-use crate::model::Asked;
+use super::RunObserver;
+use super::content::{request_content, response_content};
+use super::observer::{failed, parent};
+use crate::engine::context::TaskContext;
+use crate::models::ModelCallBuilder;
 
-/// Asks a model while somebody listens.
-pub(crate) async fn watched_model(watch: Arc<Watch>, asked: Asked) -> Result<Answer> {
+/// Executes a model call with telemetry.
+pub(crate) async fn traced_model_call(watch: Arc<RunObserver>, asked: ModelCallBuilder) -> Result<ChatResponse> {
     let (cx, info) = (asked.cx.clone(), asked.model.info());
     let span = span(&cx, &info, &asked.request);
     if watch.content {
         info!(target: "superstep", parent: &span, {
-            gen_ai.input.messages = %request_content(&asked.told())
+            gen_ai.input.messages = %request_content(&asked.redacted_request())
         }, "gen_ai.client.inference.operation.details");
     }
     let began = watch.clock.now();
-    let answered = asked.ask().instrument(span.clone()).await;
+    let answered = asked.execute().instrument(span.clone()).await;
     match &answered {
         Ok(answer) => model_answered(&cx, &watch, &span, answer),
         Err(error) => model_failed(&cx, &watch, &span, (&info, error)),
@@ -33,7 +33,7 @@ pub(crate) async fn watched_model(watch: Arc<Watch>, asked: Asked) -> Result<Ans
     answered
 }
 
-fn span(cx: &Cx, info: &ModelInfo, request: &Request) -> Span {
+fn span(cx: &TaskContext, info: &ModelInfo, request: &ChatRequest) -> Span {
     info_span!(
         target: "superstep",
         parent: parent(cx),
@@ -49,7 +49,7 @@ fn span(cx: &Cx, info: &ModelInfo, request: &Request) -> Span {
         gen_ai.response.model = field::Empty,
         gen_ai.usage.input_tokens = field::Empty,
         gen_ai.usage.output_tokens = field::Empty,
-        gen_ai.conversation.id = cx.thread().map(|thread| thread.as_str()),
+        gen_ai.conversation.id = cx.thread_id().map(|thread| thread.as_str()),
         "error.type" = field::Empty,
         superstep.node = cx.node(),
         superstep.usage.estimated = field::Empty,
@@ -57,13 +57,13 @@ fn span(cx: &Cx, info: &ModelInfo, request: &Request) -> Span {
     )
 }
 
-fn model_answered(cx: &Cx, watch: &Watch, span: &Span, answer: &Answer) {
+fn model_answered(cx: &TaskContext, watch: &RunObserver, span: &Span, answer: &ChatResponse) {
     span.record("gen_ai.response.model", &*answer.model.name);
     if let Some(usage) = &answer.message.usage {
         span.record("gen_ai.usage.input_tokens", usage.input_tokens);
         span.record("gen_ai.usage.output_tokens", usage.output_tokens);
         span.record("superstep.usage.estimated", usage.estimated);
-        let cents = cx.0.shared.spent.cost(usage, &answer.model);
+        let cents = cx.0.shared.usage.cost(usage, &answer.model);
         if let Some(cents) = cents {
             span.record("superstep.cost.cents", cents);
         }
@@ -73,24 +73,24 @@ fn model_answered(cx: &Cx, watch: &Watch, span: &Span, answer: &Answer) {
     }
     if watch.content {
         info!(target: "superstep", parent: span, {
-            gen_ai.output.messages = %Watch::told(cx, answer_content(answer))
+            gen_ai.output.messages = %RunObserver::redact_json(cx, response_content(answer))
         }, "gen_ai.client.inference.operation.details");
     }
 }
 
-fn model_failed(cx: &Cx, watch: &Watch, span: &Span, (info, error): (&ModelInfo, &Error)) {
+fn model_failed(cx: &TaskContext, watch: &RunObserver, span: &Span, (info, error): (&ModelInfo, &Error)) {
     let code = error.code().to_string();
     failed(span, &code);
     warn!(target: "superstep", parent: span, {
         "error.type" = code, gen_ai.request.model = &*info.name, superstep.node = cx.node(),
-        error.message = watch.words(cx, error)
+        error.message = watch.redacted_message(cx, error)
     }, "model call failed");
     if let Some(metrics) = &watch.metrics {
         metrics.model_failed(info, &code);
     }
 }
 
-/// A provider as the conventions call it, where they do.
+/// Returns the name of a provider in the conventions, or its own name.
 fn provider_name(provider: &str) -> &str {
     match provider {
         "azure" => "azure.ai.openai",

@@ -1,29 +1,29 @@
-//! Runs, and graphs inside nodes: one span each, and how they ended.
+//! Spans of runs and subgraphs, with their outcomes.
 
 use std::sync::Arc;
 
-use superstep_core::error::{Code, Error, Result};
-use superstep_core::machine::{End, Outcome};
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::machine::{MachineEnd, MachineOutcome};
 use tracing::span::Id;
 use tracing::{Instrument, Span, error, field, info, info_span};
 
-use super::Watch;
-use super::watch::failed;
-use crate::call::{Call, Status};
-use crate::conclude::RawOutcome;
-use crate::launch::{real_world, start_outermost};
+use super::RunObserver;
+use super::observer::failed;
+use crate::engine::outcome::ErasedOutcome;
+use crate::engine::start::{start_root, system_environment};
+use crate::run::builder::{RunEnd, RunSpec};
 
-/// Runs a graph that somebody listens to.
-pub(crate) async fn watched_run(mut call: Box<Call>) -> Result<RawOutcome> {
+/// Runs a graph with telemetry.
+pub(crate) async fn traced_run(mut call: Box<RunSpec>) -> Result<ErasedOutcome> {
     let graph = call.program.topology.name.clone();
-    let clock = call.clock.clone().unwrap_or_else(|| real_world().0.clone());
-    let watch = Arc::new(Watch::new(span(&graph, Span::current().id()), graph, &call.observed, clock));
-    call.watch = Some(watch.clone());
+    let clock = call.clock.clone().unwrap_or_else(|| system_environment().0.clone());
+    let watch = Arc::new(RunObserver::new(span(&graph, Span::current().id()), graph, &call.telemetry, clock));
+    call.observer = Some(watch.clone());
     let began = watch.clock.now();
-    let mut going = Going { watch: &watch, began, is_over: false };
-    let ended = start_outermost(call).instrument(watch.span.clone()).await;
+    let mut going = RunSpanGuard { watch: &watch, began, is_over: false };
+    let ended = start_root(call).instrument(watch.span.clone()).await;
     going.is_over = true;
-    watch.is_over();
+    watch.finish();
     match &ended {
         Ok(outcome) => {
             let name = status_name(&outcome.status);
@@ -31,7 +31,7 @@ pub(crate) async fn watched_run(mut call: Box<Call>) -> Result<RawOutcome> {
             watch.span.record("superstep.supersteps", outcome.supersteps);
             watch.span.record("gen_ai.usage.input_tokens", outcome.usage.input_tokens());
             watch.span.record("gen_ai.usage.output_tokens", outcome.usage.output_tokens());
-            if let Some(cents) = outcome.usage.cents() {
+            if let Some(cents) = outcome.usage.cost_cents() {
                 watch.span.record("superstep.cost.cents", cents);
             }
             info!(target: "superstep", parent: &watch.span, { superstep.outcome = name }, "run ended");
@@ -47,21 +47,21 @@ pub(crate) async fn watched_run(mut call: Box<Call>) -> Result<RawOutcome> {
     ended
 }
 
-/// A run that goes on. One that is dropped before its end was called off by whoever waited for it.
-struct Going<'a> {
-    watch: &'a Watch,
+/// Guard of a running run. Records the run as cancelled if it is dropped before its end.
+struct RunSpanGuard<'a> {
+    watch: &'a RunObserver,
     began: i64,
-    /// It has ended by itself.
+    /// True if the run has ended by itself.
     is_over: bool,
 }
 
-impl Drop for Going<'_> {
+impl Drop for RunSpanGuard<'_> {
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
-        let name = failure_name(Code::Cancelled);
-        self.watch.is_over();
+        let name = failure_name(ErrorCode::Cancelled);
+        self.watch.finish();
         self.watch.span.record("superstep.outcome", name);
         if let Some(metrics) = &self.watch.metrics {
             metrics.run_ended(&self.watch.graph, name, self.watch.since(self.began));
@@ -69,12 +69,15 @@ impl Drop for Going<'_> {
     }
 }
 
-/// Runs a graph inside a node of a run that somebody listens to.
-pub(crate) async fn watched_inside(watch: &Watch, work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+/// Runs a subgraph with telemetry.
+pub(crate) async fn traced_subgraph(
+    watch: &RunObserver,
+    work: impl Future<Output = Result<MachineOutcome>>,
+) -> Result<MachineOutcome> {
     let ended = work.instrument(watch.span.clone()).await;
-    watch.is_over();
+    watch.finish();
     match &ended {
-        Ok(Outcome { end: End::Failed(error), .. }) | Err(error) => {
+        Ok(MachineOutcome { end: MachineEnd::Failed(error), .. }) | Err(error) => {
             watch.span.record("superstep.outcome", "failed");
             failed(&watch.span, &error.code().to_string());
         }
@@ -86,7 +89,7 @@ pub(crate) async fn watched_inside(watch: &Watch, work: impl Future<Output = Res
     ended
 }
 
-/// The span of one graph of a run.
+/// Creates the span of a root graph or a subgraph.
 pub(super) fn span(graph: &str, parent: Option<Id>) -> Span {
     info_span!(
         target: "superstep",
@@ -108,14 +111,14 @@ pub(super) fn span(graph: &str, parent: Option<Id>) -> Span {
     )
 }
 
-fn run_failed(watch: &Watch, error: &Error) {
+fn run_failed(watch: &RunObserver, error: &Error) {
     let code = error.code();
     let name = failure_name(code);
     watch.span.record("superstep.outcome", name);
     failed(&watch.span, &code.to_string());
-    let (node, message) = (error.place().node.as_deref(), watch.message(error));
-    // Whoever cancels a run knows it.
-    if code == Code::Cancelled {
+    let (node, message) = (error.location().node.as_deref(), watch.message(error));
+    // Not an error: the caller requested the cancellation.
+    if code == ErrorCode::Cancelled {
         return info!(target: "superstep", parent: &watch.span, { superstep.outcome = name }, "run ended");
     }
     error!(target: "superstep", parent: &watch.span, {
@@ -123,34 +126,34 @@ fn run_failed(watch: &Watch, error: &Error) {
     }, "run failed");
 }
 
-fn outcome_name(ended: &Result<RawOutcome>) -> &'static str {
+fn outcome_name(ended: &Result<ErasedOutcome>) -> &'static str {
     match ended {
         Ok(outcome) => status_name(&outcome.status),
         Err(error) => failure_name(error.code()),
     }
 }
 
-fn failure_name(code: Code) -> &'static str {
-    if code == Code::Cancelled { "cancelled" } else { "failed" }
+fn failure_name(code: ErrorCode) -> &'static str {
+    if code == ErrorCode::Cancelled { "cancelled" } else { "failed" }
 }
 
-fn status_name(status: &Status) -> &'static str {
+fn status_name(status: &RunEnd) -> &'static str {
     match status {
-        Status::Finished => "finished",
-        Status::Interrupted(_) => "interrupted",
-        Status::Paused(_) => "paused",
-        Status::Drained => "drained",
-        Status::Truncated => "truncated",
+        RunEnd::Finished => "finished",
+        RunEnd::Interrupted(_) => "interrupted",
+        RunEnd::Paused(_) => "paused",
+        RunEnd::Drained => "drained",
+        RunEnd::Truncated => "truncated",
     }
 }
 
-fn end_name(end: &End) -> &'static str {
+fn end_name(end: &MachineEnd) -> &'static str {
     match end {
-        End::Interrupted(_) => "interrupted",
-        End::Paused(_) => "paused",
-        End::Drained => "drained",
-        End::Truncated => "truncated",
-        End::Failed(_) => "failed",
-        End::Finished | End::Outward(_) => "finished",
+        MachineEnd::Interrupted(_) => "interrupted",
+        MachineEnd::Paused(_) => "paused",
+        MachineEnd::Drained => "drained",
+        MachineEnd::Truncated => "truncated",
+        MachineEnd::Failed(_) => "failed",
+        MachineEnd::Finished | MachineEnd::Outward(_) => "finished",
     }
 }

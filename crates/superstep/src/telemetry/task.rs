@@ -1,4 +1,4 @@
-//! Nodes: a span for each task, which calls of models and tools are inside of.
+//! Spans of tasks, which enclose the spans of model and tool calls.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use superstep_core::error::Error;
 use superstep_core::machine::TaskEnd;
 use tracing::{Instrument, Span, field, info_span, warn};
 
-use super::Watch;
-use super::watch::failed;
-use crate::context::Cx;
-use crate::executor::run_unwatched;
-use crate::output::NodeError;
+use super::RunObserver;
+use super::observer::failed;
+use crate::engine::context::TaskContext;
+use crate::engine::executor::run_task_untraced;
+use crate::graph::output::NodeError;
 
-/// Runs a task that somebody listens to.
-pub(crate) async fn watched_task(cx: &Cx, watch: &Watch) -> TaskEnd {
+/// Runs a task with telemetry.
+pub(crate) async fn traced_task(cx: &TaskContext, watch: &RunObserver) -> TaskEnd {
     let span = span(cx, watch);
     cx.set_span(&span);
     let began = watch.clock.now();
-    let end = run_unwatched(cx).instrument(span.clone()).await;
+    let end = run_task_untraced(cx).instrument(span.clone()).await;
     span.record("superstep.attempt", cx.attempt());
     let name = match &end {
-        TaskEnd::Done(_) => "done",
+        TaskEnd::Finished(_) => "done",
         TaskEnd::Cached(_) => "cached",
-        TaskEnd::Asked(_) => "asked",
+        TaskEnd::Interrupted(_) => "asked",
         TaskEnd::Paused(_) => "paused",
         TaskEnd::Cancelled => "cancelled",
         TaskEnd::Failed(error) => {
@@ -37,10 +37,10 @@ pub(crate) async fn watched_task(cx: &Cx, watch: &Watch) -> TaskEnd {
     end
 }
 
-fn span(cx: &Cx, watch: &Watch) -> Span {
+fn span(cx: &TaskContext, watch: &RunObserver) -> Span {
     info_span!(
         target: "superstep",
-        parent: watch.here().id(),
+        parent: watch.current_span().id(),
         "node",
         otel.name = format_args!("node {}", cx.node()),
         otel.status_code = field::Empty,
@@ -54,7 +54,7 @@ fn span(cx: &Cx, watch: &Watch) -> Span {
     )
 }
 
-fn node_failed(cx: &Cx, watch: &Watch, span: &Span, error: &Error) {
+fn node_failed(cx: &TaskContext, watch: &RunObserver, span: &Span, error: &Error) {
     let code = error.code();
     failed(span, &code.to_string());
     warn!(target: "superstep", parent: span, {
@@ -66,14 +66,14 @@ fn node_failed(cx: &Cx, watch: &Watch, span: &Span, error: &Error) {
     }
 }
 
-/// A node has failed and is tried again after a while.
-pub(crate) fn retried(cx: &Cx, attempt: u32, wait: Duration, error: &NodeError) {
-    let Some(watch) = &cx.0.shared.watch else { return };
+/// Records a retry of a failed node.
+pub(crate) fn record_retry(cx: &TaskContext, attempt: u32, wait: Duration, error: &NodeError) {
+    let Some(watch) = &cx.0.shared.observer else { return };
     let error = error.error();
     let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     warn!(target: "superstep", {
         "error.type" = %error.code(), superstep.node = cx.node(), superstep.attempt = attempt,
-        superstep.wait_ms = wait, error.message = watch.words(cx, error)
+        superstep.wait_ms = wait, error.message = watch.redacted_message(cx, error)
     }, "node is tried again");
     if let Some(metrics) = &watch.metrics {
         metrics.node_retried(&watch.graph, cx.node());

@@ -1,51 +1,51 @@
-//! Calls of tools: a span for each. A name that the model made up is not told, it is text of the model.
+//! Spans of tool calls. An unknown tool name is not recorded, because it is text of the model.
 
 use std::sync::Arc;
 
 use tracing::{Instrument, Span, field, info, info_span, warn};
 
-use super::Watch;
-use super::watch::{failed, parent};
-use crate::context::Cx;
-use crate::output::NodeError;
-use crate::tool::Settled;
+use super::RunObserver;
+use super::observer::{failed, parent};
+use crate::engine::context::TaskContext;
+use crate::graph::output::NodeError;
+use crate::tools::ToolCallResult;
 
-/// What is called.
-pub(crate) struct Called<'a> {
-    /// The tool; nothing where there is none of that name.
+/// A tool call.
+pub(crate) struct ToolCallSpan<'a> {
+    /// Name of the tool; `None` if there is no such tool.
     pub(crate) tool: Option<&'a str>,
-    /// The id of the call.
+    /// Id of the call.
     pub(crate) call: &'a str,
-    /// What it is called with.
+    /// Arguments of the call.
     pub(crate) args: &'a serde_json::Value,
 }
 
-/// Calls a tool while somebody listens.
-pub(crate) async fn watched_tool(
-    watch: Arc<Watch>,
-    cx: Cx,
-    called: Called<'_>,
-    work: impl Future<Output = Result<Settled, NodeError>>,
-) -> Result<Settled, NodeError> {
+/// Executes a tool call with telemetry.
+pub(crate) async fn traced_tool_call(
+    watch: Arc<RunObserver>,
+    cx: TaskContext,
+    called: ToolCallSpan<'_>,
+    work: impl Future<Output = Result<ToolCallResult, NodeError>>,
+) -> Result<ToolCallResult, NodeError> {
     let tool = called.tool.unwrap_or("unknown");
     let span = span(&cx, tool, called.call);
     if watch.content {
-        info!(target: "superstep", parent: &span, { gen_ai.tool.call.arguments = %Watch::told(&cx, called.args.clone()) }, "tool called");
+        info!(target: "superstep", parent: &span, { gen_ai.tool.call.arguments = %RunObserver::redact_json(&cx, called.args.clone()) }, "tool called");
     }
     let began = watch.clock.now();
     let settled = work.instrument(span.clone()).await;
     match &settled {
         Ok(settled) => {
-            if let Some(trouble) = settled.trouble() {
+            if let Some(trouble) = settled.failure_name() {
                 tool_failed(&cx, &watch, &span, (tool, trouble));
             }
             if watch.content {
                 info!(target: "superstep", parent: &span, {
-                    gen_ai.tool.call.result = %Watch::told(&cx, settled.told())
+                    gen_ai.tool.call.result = %RunObserver::redact_json(&cx, settled.event_output())
                 }, "tool answered");
             }
         }
-        // A graph inside that stopped is no failure.
+        // A stopped subgraph is not a failure.
         Err(error) if error.stopped.is_some() => {}
         Err(error) => tool_failed(&cx, &watch, &span, (tool, &error.error().code().to_string())),
     }
@@ -55,7 +55,7 @@ pub(crate) async fn watched_tool(
     settled
 }
 
-fn span(cx: &Cx, tool: &str, call: &str) -> Span {
+fn span(cx: &TaskContext, tool: &str, call: &str) -> Span {
     info_span!(
         target: "superstep",
         parent: parent(cx),
@@ -70,7 +70,7 @@ fn span(cx: &Cx, tool: &str, call: &str) -> Span {
     )
 }
 
-fn tool_failed(cx: &Cx, watch: &Watch, span: &Span, (tool, trouble): (&str, &str)) {
+fn tool_failed(cx: &TaskContext, watch: &RunObserver, span: &Span, (tool, trouble): (&str, &str)) {
     failed(span, trouble);
     warn!(target: "superstep", parent: span, {
         "error.type" = trouble, gen_ai.tool.name = tool, superstep.node = cx.node()

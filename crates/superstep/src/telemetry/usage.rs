@@ -1,4 +1,4 @@
-//! What models took in a run: calls, tokens, money. Counted by call and never by superstep.
+//! Model usage of a run: calls, tokens, cost. Counted per call, not per superstep.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,42 +6,42 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
-use superstep_core::message::Usage;
-use superstep_core::model::{Answer, ModelInfo};
+use superstep_core::message::TokenUsage;
+use superstep_core::model::{ChatResponse, ModelInfo};
 
-use crate::context::{Cx, lock};
-use crate::model::Prices;
+use crate::engine::context::{TaskContext, lock};
+use crate::models::Prices;
 
-/// What a run has spent so far; shared with the graphs inside.
+/// Usage of a run so far; shared with its subgraphs.
 #[derive(Default)]
-pub(crate) struct Spending {
+pub(crate) struct UsageTracker {
     tokens: AtomicU64,
     prices: Option<Arc<Prices>>,
     rows: Mutex<Vec<ModelUsage>>,
 }
 
-impl Spending {
+impl UsageTracker {
     pub(crate) fn new(prices: Option<Arc<Prices>>) -> Arc<Self> {
         Arc::new(Self { prices, ..Self::default() })
     }
 
-    /// The tokens so far, those of a node's own counting included.
+    /// Returns the number of tokens so far, including those that nodes counted themselves.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens.load(Ordering::Relaxed)
     }
 
-    /// Adds tokens; gives all so far.
+    /// Adds tokens, and returns the new total.
     pub(crate) fn add(&self, tokens: u64) -> u64 {
         self.tokens.fetch_add(tokens, Ordering::Relaxed) + tokens
     }
 
-    /// What a call cost, in cents, where that is known.
-    pub(crate) fn cost(&self, usage: &Usage, model: &ModelInfo) -> Option<f64> {
+    /// Returns the cost of a call in cents, if the model has a price.
+    pub(crate) fn cost(&self, usage: &TokenUsage, model: &ModelInfo) -> Option<f64> {
         self.prices.as_ref()?.cost(usage, model)
     }
 
-    /// Counts an answer.
-    pub(crate) fn count(&self, cx: &Cx, answer: &Answer) {
+    /// Counts a response.
+    pub(crate) fn add_response(&self, cx: &TaskContext, answer: &ChatResponse) {
         let Some(usage) = &answer.message.usage else { return };
         let (graph, node, model) = (&cx.0.shared.program.topology.name, cx.node(), &answer.model);
         let cents = self.cost(usage, model);
@@ -56,62 +56,63 @@ impl Spending {
         row.input_tokens += usage.input_tokens;
         row.output_tokens += usage.output_tokens;
         row.is_estimated |= usage.estimated;
-        row.cents = sum(row.cents, cents);
+        row.cost_cents = sum(row.cost_cents, cents);
     }
 
-    /// What there is to tell.
+    /// Returns the usage so far.
     pub(crate) fn usage(&self) -> RunUsage {
         RunUsage { rows: lock(&self.rows).clone() }
     }
 }
 
-/// What one model took in one node of one graph.
+/// Usage of one model in one node of one graph.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ModelUsage {
-    /// The graph; of a whole run, the one that was met first.
+    /// The graph; in a summary by model, the first graph that used the model.
     pub graph: Arc<str>,
-    /// The node; of a whole run, the one that was met first.
+    /// The node; in a summary by model, the first node that used the model.
     pub node: Arc<str>,
-    /// The model that answered.
+    /// The model that responded.
     pub model: ModelInfo,
-    /// How often.
+    /// Number of calls.
     pub calls: u64,
-    /// Tokens that it read.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens that it wrote.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Some were counted by us and not by the provider.
+    /// True if some counts are estimates and do not come from the provider.
     pub is_estimated: bool,
-    /// What it cost, in cents; nothing where the model has no price.
-    pub cents: Option<f64>,
+    /// Cost in cents; `None` if the model has no price.
+    #[serde(rename = "cents")]
+    pub cost_cents: Option<f64>,
 }
 
 impl ModelUsage {
     fn none(graph: &Arc<str>, node: &str, model: &ModelInfo) -> Self {
         let (graph, node, model) = (graph.clone(), node.into(), model.clone());
-        Self { graph, node, model, calls: 0, input_tokens: 0, output_tokens: 0, is_estimated: false, cents: None }
+        Self { graph, node, model, calls: 0, input_tokens: 0, output_tokens: 0, is_estimated: false, cost_cents: None }
     }
 }
 
-/// What models took in a run, by node and model.
+/// Model usage of a run, by node and model.
 ///
 /// ```
-/// use superstep::model::{Price, Prices, Scripted, SharedModel};
+/// use superstep::models::{Price, Prices, ScriptedModel, SharedModel};
 /// use superstep::prelude::*;
-/// # #[derive(State, Clone, Serialize, Deserialize)] struct Chat { #[reduce(messages)] messages: Messages }
+/// # #[derive(GraphState, Clone, Serialize, Deserialize)] struct Chat { #[reduce(messages)] messages: Messages }
 ///
-/// async fn think(chat: View<Chat>, model: Ctx<SharedModel>, cx: Cx) -> Result<ChatUpdate, NodeError> {
+/// async fn think(chat: View<Chat>, model: RunContext<SharedModel>, cx: TaskContext) -> Result<ChatUpdate, NodeError> {
 ///     Ok(Chat::update().messages(cx.model(&model).messages(&chat.messages).await?.message))
 /// }
 ///
-/// let mut graph = Graph::<Chat, SharedModel>::new("chat");
-/// let think = graph.node("think", think);
-/// graph.edge(START, think).edge(think, END).prices(Prices::new().with("scripted/script", Price::new(3.0, 15.0)));
-/// let run = graph.compile()?.run(Chat::input().messages("Hi")).context(Scripted::new(["Hello!"]).into());
-/// let usage = run.wait()?.usage().clone();
+/// let mut graph = StateGraph::<Chat, SharedModel>::new("chat");
+/// let think = graph.add_node("think", think);
+/// graph.add_edge(START, think).add_edge(think, END).prices(Prices::new().with("scripted/script", Price::new(3.0, 15.0)));
+/// let run = graph.compile()?.invoke(Chat::input().messages("Hi")).context(ScriptedModel::new(["Hello!"]).into());
+/// let usage = run.wait_blocking()?.usage().clone();
 /// assert_eq!(usage.calls(), 1);
-/// assert!(usage.cents().is_some_and(|cents| cents > 0.0));
+/// assert!(usage.cost_cents().is_some_and(|cents| cents > 0.0));
 /// # Ok::<(), superstep::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -120,13 +121,13 @@ pub struct RunUsage {
 }
 
 impl RunUsage {
-    /// By graph, node and model, in the order they were met.
+    /// Returns the usage by graph, node and model, in the order of first use.
     #[must_use]
     pub fn rows(&self) -> &[ModelUsage] {
         &self.rows
     }
 
-    /// By model, wherever it was asked.
+    /// Returns the usage by model, over all nodes.
     #[must_use]
     pub fn by_model(&self) -> Vec<ModelUsage> {
         let mut models: BTreeMap<String, ModelUsage> = BTreeMap::new();
@@ -137,50 +138,50 @@ impl RunUsage {
             whole.input_tokens += row.input_tokens;
             whole.output_tokens += row.output_tokens;
             whole.is_estimated |= row.is_estimated;
-            whole.cents = sum(whole.cents, row.cents);
+            whole.cost_cents = sum(whole.cost_cents, row.cost_cents);
         }
         models.into_values().collect()
     }
 
-    /// How often models answered.
+    /// Returns the number of responses.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.rows.iter().map(|row| row.calls).sum()
     }
 
-    /// Tokens that models read.
+    /// Returns the number of input tokens.
     #[must_use]
     pub fn input_tokens(&self) -> u64 {
         self.rows.iter().map(|row| row.input_tokens).sum()
     }
 
-    /// Tokens that models wrote.
+    /// Returns the number of output tokens.
     #[must_use]
     pub fn output_tokens(&self) -> u64 {
         self.rows.iter().map(|row| row.output_tokens).sum()
     }
 
-    /// What the models with a price cost, in cents; nothing where none has one. [`unpriced`](Self::unpriced) says what
-    /// is missing in it.
+    /// Returns the cost of all models with a price, in cents; `None` if no model has a price.
+    /// [`unpriced`](Self::models_without_price) returns the models that are not included.
     #[must_use]
-    pub fn cents(&self) -> Option<f64> {
-        self.rows.iter().fold(None, |cents, row| sum(cents, row.cents))
+    pub fn cost_cents(&self) -> Option<f64> {
+        self.rows.iter().fold(None, |cents, row| sum(cents, row.cost_cents))
     }
 
-    /// The models without a price.
+    /// Returns the models without a price.
     #[must_use]
-    pub fn unpriced(&self) -> Vec<ModelInfo> {
-        self.by_model().into_iter().filter(|row| row.cents.is_none()).map(|row| row.model).collect()
+    pub fn models_without_price(&self) -> Vec<ModelInfo> {
+        self.by_model().into_iter().filter(|row| row.cost_cents.is_none()).map(|row| row.model).collect()
     }
 }
 
-/// One line for each model: calls, tokens, cents.
+/// One line per model: calls, tokens, cents.
 impl fmt::Display for RunUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for row in self.by_model() {
             let ModelUsage { model, calls, input_tokens, output_tokens, .. } = &row;
             write!(f, "{model}: {calls} calls, {input_tokens} tokens in, {output_tokens} out")?;
-            match row.cents {
+            match row.cost_cents {
                 Some(cents) => writeln!(f, ", {cents:.4} cents")?,
                 None => writeln!(f)?,
             }
@@ -189,7 +190,7 @@ impl fmt::Display for RunUsage {
     }
 }
 
-/// The sum of what is known.
+/// Adds the values that are known.
 fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one + other),

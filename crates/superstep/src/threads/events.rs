@@ -1,47 +1,52 @@
-//! Events that were kept of a thread: shown again without running anything.
+//! Journaled events of a thread, read without running anything.
 
 use serde_json::Value;
 use superstep_core::error::Result;
 use superstep_core::id::{RunId, ThreadId};
 use superstep_core::port::EventsQuery;
-use superstep_core::state::State;
+use superstep_core::state::GraphState;
 
 use super::Threads;
 
-/// One event of a run that was kept.
+/// A journaled event of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct KeptEvent {
-    /// Its number on the thread: whoever comes back asks for what is after the last one it has.
+pub struct JournalEvent {
+    /// Number of the event on the thread. A client that reconnects requests the events after its last one.
     pub number: u64,
-    /// The run.
+    /// Id of the run.
     pub run: RunId,
-    /// The event of version 2, as [`crate::StreamEvent`] is written.
+    /// The event in protocol version 2, serialized like [`crate::StreamEvent`].
     pub event: Value,
 }
 
-impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
-    /// The events that were kept of a thread, in the order of their numbers: of runs with [`crate::Run::keep_events`].
+impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
+    /// Returns the journaled events of a thread in the order of their numbers. Only runs with
+    /// [`crate::RunBuilder::journal_events`] journal events.
     ///
     /// # Errors
-    /// When the store fails, or what it has is damaged.
-    pub async fn events(&self, thread: impl Into<ThreadId>, query: &EventsQuery) -> Result<Vec<KeptEvent>> {
+    /// Returns an error if the checkpointer fails or its data is corrupt.
+    pub async fn events(&self, thread: impl Into<ThreadId>, query: &EventsQuery) -> Result<Vec<JournalEvent>> {
         let stored = self.saver()?.events(&thread.into(), query).await?;
         let kept = stored.into_iter().map(|stored| {
-            Ok(KeptEvent { number: stored.number, run: stored.run, event: stored.body.to_json().map_err(unread)? })
+            Ok(JournalEvent {
+                number: stored.number,
+                run: stored.run,
+                event: stored.payload.to_json().map_err(unread)?,
+            })
         });
         kept.collect()
     }
 
-    /// Forgets the events of a thread up to and including a number.
+    /// Deletes the events of a thread up to and including a number.
     ///
     /// # Errors
-    /// When the store fails.
-    pub async fn forget_events(&self, thread: impl Into<ThreadId>, up_to: u64) -> Result<()> {
-        self.saver()?.forget_events(&thread.into(), up_to).await
+    /// Returns an error if the checkpointer fails.
+    pub async fn delete_events(&self, thread: impl Into<ThreadId>, up_to: u64) -> Result<()> {
+        self.saver()?.delete_events(&thread.into(), up_to).await
     }
 }
 
-fn unread(fault: superstep_core::fault::Fault) -> superstep_core::error::Error {
+fn unread(fault: superstep_core::validation_error::ValidationError) -> superstep_core::error::Error {
     superstep_core::error::Error::internal(fault.to_string())
 }

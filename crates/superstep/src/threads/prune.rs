@@ -1,65 +1,65 @@
-//! Removing old checkpoints: of one thread, of all, and by itself when a run ends.
+//! Pruning of old checkpoints: of one thread, of all threads, and automatically after a run.
 
 use superstep_core::error::Result;
 use superstep_core::id::ThreadId;
 use superstep_core::port::{PruneReport, Retention, SharedCheckpointer, ThreadsQuery};
-use superstep_core::state::State;
+use superstep_core::state::GraphState;
 
 use super::Threads;
-use crate::context::Shared;
-use crate::launch::real_world;
+use crate::engine::context::RunShared;
+use crate::engine::start::system_environment;
 
-/// How many names of threads are asked for at once.
+/// Page size in threads.
 const PAGE: usize = 100;
 
-/// What pruning many threads did, or would do.
+/// Summary of pruning many threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// Threads that were looked at.
+pub struct PruneSummary {
+    /// Number of threads.
     pub threads: u64,
-    /// Checkpoints that went.
+    /// Number of removed checkpoints.
     pub checkpoints: u64,
-    /// Bytes that went, as far as the store knows.
+    /// Removed bytes, if the checkpointer reports them.
     pub bytes: u64,
 }
 
-impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
-    /// Removes old checkpoints of a thread; those that stay remain whole.
+impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
+    /// Removes old checkpoints of a thread. The remaining ones stay complete.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error if the checkpointer fails.
     pub async fn prune(&self, thread: impl Into<ThreadId>, retention: &Retention) -> Result<PruneReport> {
-        self.saver()?.prune(&thread.into(), &retention.at(&*real_world().0)).await
+        self.saver()?.prune(&thread.into(), &retention.resolve_max_age(&*system_environment().0)).await
     }
 
-    /// Removes old checkpoints of all threads in the store, also of other graphs that share it; `each` hears of every
-    /// thread when it is done.
+    /// Removes old checkpoints of all threads in the checkpointer, including threads of other graphs. Calls `each`
+    /// after every thread.
     ///
     /// ```
     /// # use superstep::prelude::*;
-    /// # #[derive(State, Clone, Serialize, Deserialize)] struct Count { #[reduce(add)] n: u64 }
+    /// # #[derive(GraphState, Clone, Serialize, Deserialize)] struct Count { #[reduce(add)] n: u64 }
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// use superstep::Retention;
     ///
-    /// # let mut graph = Graph::<Count>::new("count");
-    /// # let one = graph.node("one", || Count::update().n(1_u64));
-    /// # graph.edge(START, one).edge(one, END).checkpointer(Memory::new());
+    /// # let mut graph = StateGraph::<Count>::new("count");
+    /// # let one = graph.add_node("one", || Count::update().n(1_u64));
+    /// # graph.add_edge(START, one).add_edge(one, END).checkpointer(MemoryCheckpointer::new());
     /// # let graph = graph.compile()?;
-    /// # graph.run(Count::input().n(0_u64)).thread("t").await?;
-    /// let would = graph.threads().prune_all(&Retention::last(1).dry_run(), |_, _| {}).await?;
+    /// # graph.invoke(Count::input().n(0_u64)).thread("t").await?;
+    /// let would = graph.threads().prune_all(&Retention::keep_last(1).dry_run(), |_, _| {}).await?;
     /// assert_eq!((would.threads, would.checkpoints), (1, 1));
     /// # Ok::<(), superstep::Error>(()) }).unwrap();
     /// ```
     ///
     /// # Errors
-    /// When the store fails; the threads before that one are pruned.
+    /// Returns an error if the checkpointer fails; the threads before the failing one are pruned.
     pub async fn prune_all(
         &self,
         retention: &Retention,
         mut each: impl FnMut(&ThreadId, &PruneReport) + std::marker::Send,
-    ) -> Result<Pruned> {
-        let (saver, retention) = (self.saver()?, retention.at(&*real_world().0));
-        let (mut pruned, mut after) = (Pruned::default(), None);
+    ) -> Result<PruneSummary> {
+        let (saver, retention) = (self.saver()?, retention.resolve_max_age(&*system_environment().0));
+        let (mut pruned, mut after) = (PruneSummary::default(), None);
         loop {
             let page = saver.threads(&ThreadsQuery { after, limit: Some(PAGE) }).await?;
             for thread in &page {
@@ -77,9 +77,10 @@ impl<S: State, C: Send + Sync + 'static> Threads<S, C> {
     }
 }
 
-/// Prunes the thread of a run that has ended, where its graph asks for it. What cannot be removed now is next time.
-pub(crate) async fn prune_after(shared: &Shared, store: Option<&SharedCheckpointer>) -> Option<String> {
+/// Prunes the thread of a run that has ended, if its graph has a retention. A failure is returned as a warning; the
+/// next run retries.
+pub(crate) async fn prune_after_run(shared: &RunShared, store: Option<&SharedCheckpointer>) -> Option<String> {
     let (retention, store, thread) = (shared.program.settings.retention.as_ref()?, store?, shared.thread.as_ref()?);
-    let error = store.prune(thread, &retention.at(&*shared.clock)).await.err()?;
+    let error = store.prune(thread, &retention.resolve_max_age(&*shared.clock)).await.err()?;
     Some(format!("old checkpoints of thread `{thread}` were not removed: {error}"))
 }

@@ -1,25 +1,25 @@
-//! Ready-made agents, with models that are scripts.
+//! Prebuilt agents, with scripted models.
 
 use std::path::PathBuf;
 
 use serde_json::json;
 use superstep::core::message::Role;
-use superstep::model::{Reply, Scripted};
+use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep::prelude::*;
 
 mod approval;
-mod around;
-mod conversations;
+mod as_subgraph;
+mod call_chain;
 mod crashes;
 mod hooks;
-mod inside;
 mod limits;
 mod map_reduce;
+mod messages_graph;
 mod react;
 mod structured;
-mod summary;
+mod summarization;
 mod swarm;
-mod team_crash;
+mod team_crashes;
 mod teams;
 
 /// How warm it is in a city.
@@ -34,7 +34,7 @@ pub(crate) async fn delete(path: String) -> String {
     format!("{path} is gone")
 }
 
-/// A database that is not there yet, in a folder of its own; nothing is left of an earlier run of the test.
+/// Returns the path of a database that does not exist yet, in a separate folder without data of earlier tests.
 fn fresh_file(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("agents-{name}"));
     drop(std::fs::remove_dir_all(&folder));
@@ -43,16 +43,16 @@ fn fresh_file(name: &str) -> PathBuf {
 }
 
 /// A call of `weather`.
-pub(crate) fn asks_for(city: &str) -> Reply {
-    Reply::call("weather", json!({ "city": city }))
+pub(crate) fn asks_for(city: &str) -> ScriptedReply {
+    ScriptedReply::tool_call("weather", json!({ "city": city }))
 }
 
-/// A call of `weather`, then words.
-pub(crate) fn one_call() -> Scripted {
-    Scripted::new([asks_for("Paris"), Reply::from("It is 18 degrees.")])
+/// A call of `weather`, then a text.
+pub(crate) fn one_call() -> ScriptedModel {
+    ScriptedModel::new([asks_for("Paris"), ScriptedReply::from("It is 18 degrees.")])
 }
 
-/// The conversation, a line for each message.
+/// Returns the conversation, one line per message.
 pub(crate) fn transcript(messages: &Messages) -> Vec<String> {
     messages.iter().map(line).collect()
 }

@@ -1,24 +1,24 @@
-//! Context and configuration: what a run brings, what of it is saved, and what never is.
+//! Run context and configuration: what reaches the nodes, what is saved, and what is never saved.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use superstep::core::id::RunId;
-use superstep::core::machine::Event;
+use superstep::core::machine::MachineEvent;
 use superstep::core::port::HistoryQuery;
 use superstep::prelude::*;
-use superstep::{Code, Compiled, EventKind, FromContext, Info, Part};
+use superstep::{CompiledGraph, ContextPart, ErrorCode, EventKind, FromContext, TaskInfo};
 
 use crate::support::{Calls, refused, stored};
 
-#[derive(State, Clone, Debug, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
 struct Note {
     text: String,
     #[reduce(append)]
     log: Vec<String>,
 }
 
-/// What nodes need and nobody saves.
+/// A run context, which is never saved.
 struct Keys {
     secret: String,
     calls: Calls,
@@ -38,53 +38,56 @@ fn keys() -> Keys {
     Keys { secret: MARKER.to_owned(), calls: Calls::default() }
 }
 
-/// use → inner(use) → ask, over a context.
-fn with_keys(memory: &Memory) -> Compiled<Note, Keys> {
-    let uses = |keys: Ctx<Keys>| {
+/// use → inner(use) → ask, with a context.
+fn with_keys(memory: &MemoryCheckpointer) -> CompiledGraph<Note, Keys> {
+    let uses = |keys: RunContext<Keys>| {
         keys.calls.note(&keys.secret);
         Note::update().log("used")
     };
-    let mut inner = Graph::<Note, Keys>::new("inner");
-    let node = inner.node("use", uses);
-    inner.edge(START, node).edge(node, END);
-    let mut graph = Graph::<Note, Keys>::new("outer");
-    let first = graph.node("use", uses);
-    let second = graph.node("inner", inner.compile().unwrap());
-    let ask = graph.node("ask", |ask: Ask, length: Part<SecretLength>, cx: Cx| async move {
+    let mut inner = StateGraph::<Note, Keys>::new("inner");
+    let node = inner.add_node("use", uses);
+    inner.add_edge(START, node).add_edge(node, END);
+    let mut graph = StateGraph::<Note, Keys>::new("outer");
+    let first = graph.add_node("use", uses);
+    let second = graph.add_node("inner", inner.compile().unwrap());
+    let ask = graph.add_node("ask", |ask: Interrupts, length: ContextPart<SecretLength>, cx: TaskContext| async move {
         let size = length.0.0;
         let size: usize = cx.once("size", async move { Ok::<_, NodeError>(size) }).await?;
-        let name: String = ask.person("name", size).await?;
+        let name: String = ask.raise("name", size).await?;
         Ok::<_, NodeError>(Note::update().log(format!("{name} {size}")))
     });
-    graph.sequence([START, first.into(), second.into(), ask.into(), END]).checkpointer(memory.clone());
+    graph.add_sequence([START, first.into(), second.into(), ask.into(), END]).checkpointer(memory.clone());
     graph.compile().unwrap()
 }
 
-/// R-FWK-51, R-REF-139: context is typed, reaches every node, also in graphs inside, and is given again with each run.
+/// R-FWK-51, R-REF-139: the context is typed, reaches every node including those of subgraphs, and is passed with
+/// each run.
 #[tokio::test]
 async fn context_reaches_every_node() {
-    let (memory, context) = (Memory::new(), Arc::new(keys()));
+    let (memory, context) = (MemoryCheckpointer::new(), Arc::new(keys()));
     let graph = with_keys(&memory);
-    graph.run(Note::input().text("x")).thread("t").shared_context(context.clone()).await.unwrap();
+    graph.invoke(Note::input().text("x")).thread("t").shared_context(context.clone()).await.unwrap();
     assert_eq!(context.calls.take(), [MARKER, MARKER]);
     let ended = graph.resume("t", "Ann").context(keys()).await.unwrap();
     assert_eq!(ended.state.log.last().unwrap(), &format!("Ann {}", MARKER.len()));
 }
 
-/// R-FWK-51: context leaves no trace in checkpoints, pending entries, events, questions or results.
+/// R-FWK-51: the context leaves no trace in checkpoints, pending entries, events, interrupts or results.
 #[tokio::test]
 async fn context_leaves_no_trace() {
-    let memory = Memory::new();
+    let memory = MemoryCheckpointer::new();
     let graph = with_keys(&memory);
     let mut stream =
-        graph.run(Note::input().text("x")).thread("t").context(keys()).configurable("token", MARKER).stream();
+        graph.invoke(Note::input().text("x")).thread("t").context(keys()).configurable("token", MARKER).stream();
     let mut told = String::new();
     while let Some(event) = stream.next().await {
         told += &match event.kind {
-            EventKind::Machine(Event::Values { state, .. }) => state.schema.to_json(&*state.state).unwrap().to_string(),
-            EventKind::Machine(Event::TaskDone { update, .. }) => format!("{update:?}"),
-            EventKind::Machine(Event::Interrupted { questions }) => serde_json::to_string(&questions).unwrap(),
-            EventKind::Machine(Event::Warning { message, .. }) => message,
+            EventKind::Machine(MachineEvent::Values { state, .. }) => {
+                state.schema.to_json(&*state.state).unwrap().to_string()
+            }
+            EventKind::Machine(MachineEvent::TaskFinished { update, .. }) => format!("{update:?}"),
+            EventKind::Machine(MachineEvent::Interrupted { questions }) => serde_json::to_string(&questions).unwrap(),
+            EventKind::Machine(MachineEvent::Warning { message, .. }) => message,
             EventKind::Custom { value, .. } => value.to_string(),
             _ => String::new(),
         };
@@ -100,25 +103,26 @@ async fn context_leaves_no_trace() {
     }
 }
 
-/// R-FWK-52, R-REF-139: a run without the context its graph needs is refused before the first node, naming the type.
+/// R-FWK-52, R-REF-139: a run without the context that its graph needs is rejected before the first node, with the
+/// name of the type.
 #[tokio::test]
 async fn missing_context_is_refused_before_the_first_node() {
-    let memory = Memory::new();
+    let memory = MemoryCheckpointer::new();
     let graph = with_keys(&memory);
-    let error = refused(graph.run(Note::input().text("x")).thread("t").await);
-    assert_eq!((error.code(), error.http_status(), error.exit_code()), (Code::MissingContext, 500, 78));
+    let error = refused(graph.invoke(Note::input().text("x")).thread("t").await);
+    assert_eq!((error.code(), error.http_status(), error.exit_code()), (ErrorCode::MissingContext, 500, 78));
     assert!(error.message().contains("Keys") && error.message().contains("`outer`"), "{error}");
-    assert!(error.advice().unwrap().contains(".context("), "{error}");
+    assert!(error.help().unwrap().contains(".context("), "{error}");
     assert_eq!(graph.threads().status("t").await.unwrap(), None);
-    graph.run(Note::input().text("x")).thread("t").context(keys()).await.unwrap();
-    assert_eq!(refused(graph.resume("t", "Ann").await).code(), Code::MissingContext);
-    assert_eq!(graph.threads().state("t").await.unwrap().questions().len(), 1);
+    graph.invoke(Note::input().text("x")).thread("t").context(keys()).await.unwrap();
+    assert_eq!(refused(graph.resume("t", "Ann").await).code(), ErrorCode::MissingContext);
+    assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts().len(), 1);
 }
 
-fn reporting(memory: &Memory) -> Compiled<Note> {
-    let mut graph = Graph::<Note>::new("report");
-    let node = graph.node("tell", |info: Info| {
-        let (thread, run) = (info.thread().unwrap().clone(), info.run());
+fn reporting(memory: &MemoryCheckpointer) -> CompiledGraph<Note> {
+    let mut graph = StateGraph::<Note>::new("report");
+    let node = graph.add_node("tell", |info: TaskInfo| {
+        let (thread, run) = (info.thread_id().unwrap().clone(), info.run_id());
         let limits = (info.remaining_steps(), info.is_last_step());
         let configured = info.configurable("temperature").cloned();
         let text = json!([
@@ -130,21 +134,21 @@ fn reporting(memory: &Memory) -> Compiled<Note> {
             limits,
             info.step(),
             info.node(),
-            info.checkpoint()
+            info.checkpoint_id()
         ]);
         Note::update().text(text.to_string())
     });
-    graph.edge(START, node).edge(node, END).checkpointer(memory.clone());
+    graph.add_edge(START, node).add_edge(node, END).checkpointer(memory.clone());
     graph.compile().unwrap()
 }
 
 /// R-FWK-53: thread, run, tags, metadata, configurable values, limits and checkpoint reach the nodes.
 #[tokio::test]
 async fn configuration_reaches_the_nodes() {
-    let (memory, run) = (Memory::new(), RunId::from_bits(77));
+    let (memory, run) = (MemoryCheckpointer::new(), RunId::from_bits(77));
     let graph = reporting(&memory);
     let ended = graph
-        .run(Note::input().text("x"))
+        .invoke(Note::input().text("x"))
         .thread("t")
         .run_id(run)
         .tag("blue")
@@ -156,29 +160,29 @@ async fn configuration_reaches_the_nodes() {
         .unwrap();
     let first = graph
         .threads()
-        .history("t", &HistoryQuery { step: Some(0), ..HistoryQuery::default() })
+        .get_state_history("t", &HistoryQuery { step: Some(0), ..HistoryQuery::default() })
         .await
         .unwrap()
         .remove(0)
         .id();
     let expected = json!(["t", run, ["blue", "fast"], { "user": "ann" }, 0.5, [1, true], 1, "tell", first]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&ended.state.text).unwrap(), expected);
-    assert_eq!((ended.run, ended.thread.unwrap().as_str()), (run, "t"));
+    assert_eq!((ended.run_id, ended.thread_id.unwrap().as_str()), (run, "t"));
 }
 
-/// R-FWK-53, R-REF-65: metadata is in every checkpoint of the run and finds them again; configurable values are never
-/// saved.
+/// R-FWK-53, R-REF-65: metadata is in every checkpoint of the run, and checkpoints can be found by it; configurable
+/// values are never saved.
 #[tokio::test]
 async fn metadata_is_saved_and_found_again() {
-    let memory = Memory::new();
+    let memory = MemoryCheckpointer::new();
     let graph = reporting(&memory);
     for user in ["ann", "bob"] {
-        let run = graph.run(Note::input().text(user)).thread("t").metadata("user", user).metadata("n", 1);
+        let run = graph.invoke(Note::input().text(user)).thread("t").metadata("user", user).metadata("n", 1);
         run.configurable("token", MARKER).await.unwrap();
     }
     let found = async |key: &str, value: serde_json::Value| {
         let query = HistoryQuery { metadata: [(key.to_owned(), value)].into(), ..HistoryQuery::default() };
-        graph.threads().history("t", &query).await.unwrap()
+        graph.threads().get_state_history("t", &query).await.unwrap()
     };
     let bobs = found("user", json!("bob")).await;
     assert!(bobs.len() == 2 && bobs.iter().all(|seen| seen.checkpoint.metadata["user"] == "bob"));
@@ -186,22 +190,27 @@ async fn metadata_is_saved_and_found_again() {
     assert!(!stored(&memory, "t").await.contains(MARKER));
 }
 
-/// R-FWK-53: a checkpoint of the thread may be named to start from; the node learns which it works on.
+/// R-FWK-53: a run may start from a named checkpoint of the thread; the node sees the checkpoint on which it is
+/// based.
 #[tokio::test]
 async fn a_run_may_name_its_checkpoint() {
-    let memory = Memory::new();
+    let memory = MemoryCheckpointer::new();
     let graph = reporting(&memory);
-    let first = graph.run(Note::input().text("x")).thread("t").await.unwrap();
-    graph.run(Note::input().text("y")).thread("t").await.unwrap();
-    let forked = graph.run(Note::input().log("z")).thread("t").at(first.checkpoint.unwrap()).await.unwrap();
+    let first = graph.invoke(Note::input().text("x")).thread("t").await.unwrap();
+    graph.invoke(Note::input().text("y")).thread("t").await.unwrap();
+    let forked =
+        graph.invoke(Note::input().log("z")).thread("t").from_checkpoint(first.checkpoint.unwrap()).await.unwrap();
     let seen: serde_json::Value = serde_json::from_str(&forked.state.text).unwrap();
-    let newest =
-        graph.threads().history("t", &HistoryQuery { limit: Some(2), ..HistoryQuery::default() }).await.unwrap();
+    let newest = graph
+        .threads()
+        .get_state_history("t", &HistoryQuery { limit: Some(2), ..HistoryQuery::default() })
+        .await
+        .unwrap();
     assert_eq!(seen[8], json!(newest[1].id()));
     assert_eq!(newest[1].checkpoint.parent, first.checkpoint);
 }
 
-/// R-FWK-53: `configurable` values are held against their schema before anything runs.
+/// R-FWK-53: `configurable` values are validated with their schema before anything runs.
 #[tokio::test]
 async fn configurable_values_have_a_schema() {
     #[derive(schemars::JsonSchema)]
@@ -210,16 +219,16 @@ async fn configurable_values_have_a_schema() {
         model: String,
         temperature: Option<f64>,
     }
-    let mut graph = Graph::<superstep::Record>::with_schema(
+    let mut graph = StateGraph::<superstep::DynamicState>::with_schema(
         "options",
         superstep::Schema::from_json("any", &json!({ "x": {} })).unwrap(),
     );
-    let read = graph.node("read", |cx: Cx| json!({ "x": cx.configurable("model") }));
-    graph.edge(START, read).edge(read, END).configurable::<Options>();
+    let read = graph.add_node("read", |cx: TaskContext| json!({ "x": cx.configurable("model") }));
+    graph.add_edge(START, read).add_edge(read, END).configurable_schema::<Options>();
     let graph = graph.compile().unwrap();
-    let run = || graph.run(json!({ "x": 1 }));
+    let run = || graph.invoke(json!({ "x": 1 }));
     let done = run().configurable("model", "small").await.unwrap();
     assert_eq!(*done.state.get("x"), "small");
     let error = run().configurable("temperature", "hot").await.unwrap_err();
-    assert_eq!((error.code(), error.problems().len()), (superstep::Code::InputInvalid, 2), "{error}");
+    assert_eq!((error.code(), error.diagnostics().len()), (superstep::ErrorCode::InputInvalid, 2), "{error}");
 }

@@ -1,8 +1,8 @@
-//! Graphs as files: read, checked, built, replaced while they run, written as Rust.
+//! Graph files: parsed, validated, built, reloaded at run time, generated as Rust.
 
-mod broken;
-mod kinds;
+mod codegen;
+mod invalid;
 mod limits;
-mod live;
-mod rust;
+mod node_kinds;
+mod reload;
 mod samples;

@@ -1,8 +1,8 @@
-//! Drawing graphs: nodes, edges, joins, routes, sends, commands, and what compile and the drawings say.
+//! Building graphs: nodes, edges, joins, conditional edges, sends, commands, compile errors and diagrams.
 
 mod commands;
 mod compile;
-mod drawing;
+mod diagram;
 mod joins;
 mod nodes;
 mod routes;

@@ -1,26 +1,25 @@
-//! The engine through its public door: every test here does what a user would do.
+//! Tests of the engine through its public API only.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod agents;
-mod attributes;
 mod breakpoints;
+mod cassette;
 mod compile_errors;
 mod context;
-mod corners;
-mod cost;
 mod crash;
-mod engine;
+mod edge_cases;
 mod errors;
 mod fields;
 mod files;
+mod fixtures;
 mod forks;
 mod functional;
 mod graph;
-mod memory;
+mod interrupts;
 mod migrations;
 mod models;
-mod people;
+mod overhead;
 mod properties;
 mod redaction;
 mod reference;
@@ -29,10 +28,11 @@ mod running;
 mod schemas;
 mod smoke;
 mod state;
+mod store;
 mod streams;
 mod subgraphs;
 mod support;
-mod tape;
+mod task_and_entrypoint_macros;
 mod telemetry;
 mod threads;
 mod tools;

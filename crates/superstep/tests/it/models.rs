@@ -1,80 +1,86 @@
-//! Models without providers: scripts, recordings, rules, and what stands around a model.
+//! Models without providers: scripts, recordings, rules, and wrappers.
 
-mod around;
 mod budgets;
+mod evaluation;
 mod prompts;
-mod replaying;
+mod recording;
 mod rules;
-mod scripts;
+mod scripted;
 mod streaming;
-mod trials;
+mod wrappers;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use superstep::Result;
 use superstep::core::port::{BoxFuture, Clock};
-use superstep::model::{
-    Answer, Listener, Model, ModelInfo, ModelKind, Piece, Pieces, Request, Scripted, SharedModel, ToolCallPiece,
+use superstep::models::{
+    ChatRequest, ChatResponse, ChunkListener, ChunkSender, MessageChunk, Model, ModelInfo, ModelKind, ScriptedModel,
+    SharedModel, ToolCallChunk,
 };
 
-/// A script that says of itself to be a model behind an address.
+/// A scripted model that identifies itself as remote.
 #[derive(Clone)]
-pub(crate) struct Remote(pub(crate) &'static str, pub(crate) Scripted);
+pub(crate) struct RemoteScriptedModel(pub(crate) &'static str, pub(crate) ScriptedModel);
 
-impl Model for Remote {
+impl Model for RemoteScriptedModel {
     fn info(&self) -> ModelInfo {
         ModelInfo::new("test", self.0, ModelKind::Remote)
     }
 
-    async fn answer(&self, request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
-        let mut answer = self.1.answer(request, out).await?;
+    async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
+        let mut answer = self.1.generate(request, out).await?;
         answer.model = self.info();
         Ok(answer)
     }
 }
 
-/// Somebody who remembers everything.
+/// A listener that records all chunks.
 #[derive(Default)]
-pub(crate) struct Ear(pub(crate) Vec<Piece>);
+pub(crate) struct RecordingListener(pub(crate) Vec<MessageChunk>);
 
-impl Listener for Ear {
-    fn hear(&mut self, piece: Piece) -> Option<BoxFuture<'_, ()>> {
+impl ChunkListener for RecordingListener {
+    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
         self.0.push(piece);
         None
     }
 }
 
-impl Ear {
+impl RecordingListener {
     pub(crate) fn texts(&self) -> Vec<&str> {
-        let texts = self.0.iter().filter_map(|piece| if let Piece::Text(text) = piece { Some(&**text) } else { None });
+        let texts =
+            self.0.iter().filter_map(|piece| if let MessageChunk::Text(text) = piece { Some(&**text) } else { None });
         texts.collect()
     }
 
-    pub(crate) fn calls(&self) -> Vec<&ToolCallPiece> {
-        let calls = self.0.iter().filter_map(|piece| if let Piece::ToolCall(call) = piece { Some(call) } else { None });
+    pub(crate) fn calls(&self) -> Vec<&ToolCallChunk> {
+        let calls =
+            self.0.iter().filter_map(|piece| if let MessageChunk::ToolCall(call) = piece { Some(call) } else { None });
         calls.collect()
     }
 }
 
-/// Asks with somebody listening.
-pub(crate) async fn heard(model: impl Into<SharedModel>, request: impl Into<Request>) -> (Ear, Result<Answer>) {
-    let mut ear = Ear::default();
-    let answer = model.into().answer(&request.into(), &mut Pieces::to(&mut ear)).await;
+/// Calls a model with a listener.
+pub(crate) async fn heard(
+    model: impl Into<SharedModel>,
+    request: impl Into<ChatRequest>,
+) -> (RecordingListener, Result<ChatResponse>) {
+    let mut ear = RecordingListener::default();
+    let answer = model.into().answer(&request.into(), &mut ChunkSender::new(&mut ear)).await;
     (ear, answer)
 }
 
-/// A clock on which nothing takes time, and that knows for how long everybody wanted to wait.
+/// A clock on which no time passes, and which records all sleeps.
 #[derive(Clone, Default)]
-pub(crate) struct Waits(Arc<Mutex<Vec<Duration>>>);
+pub(crate) struct RecordingClock(Arc<Mutex<Vec<Duration>>>);
 
-impl Waits {
+impl RecordingClock {
     pub(crate) fn millis(&self) -> Vec<u128> {
         self.0.lock().unwrap().iter().map(Duration::as_millis).collect()
     }
 }
 
-impl Clock for Waits {
+impl Clock for RecordingClock {
     fn now(&self) -> i64 {
         0
     }

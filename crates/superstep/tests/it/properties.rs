@@ -1,14 +1,15 @@
-//! What must hold for every graph: order of arrival never matters, a saved state is the state, a replay is the run.
+//! Properties of every graph: completion order never matters, a saved state equals the live one, a replay equals the
+//! run.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use superstep::core::machine::Event;
+use superstep::core::machine::MachineEvent;
 use superstep::prelude::*;
-use superstep::{Compiled, Durability, EventKind, Record, Schema};
+use superstep::{CompiledGraph, Durability, DynamicState, EventKind, Schema};
 
-/// One node: what it returns and how often it lets others go first.
+/// One node: its output, and how often it yields first.
 #[derive(Debug, Clone)]
 struct Step {
     update: Value,
@@ -52,19 +53,19 @@ fn schema() -> Arc<Schema> {
 }
 
 /// Layers of parallel nodes, each layer joined into the next.
-fn layered(steps: &[Vec<Step>], memory: &Memory) -> Compiled<Record> {
-    let mut graph = Graph::<Record>::with_schema("layers", schema());
+fn layered(steps: &[Vec<Step>], memory: &MemoryCheckpointer) -> CompiledGraph<DynamicState> {
+    let mut graph = StateGraph::<DynamicState>::with_schema("layers", schema());
     let mut before: Vec<superstep::NodeHandle> = Vec::new();
     for (layer, steps) in steps.iter().enumerate() {
-        let gate = graph.node(&format!("gate{layer}"), move || json!({ "last": layer }));
+        let gate = graph.add_node(&format!("gate{layer}"), move || json!({ "last": layer }));
         match before.is_empty() {
-            true => graph.edge(START, gate),
-            false => graph.join(before.clone(), gate),
+            true => graph.add_edge(START, gate),
+            false => graph.add_join(before.clone(), gate),
         };
         before.clear();
         for (index, step) in steps.iter().enumerate() {
             let step = step.clone();
-            let work = graph.node(&format!("n{layer}x{index}"), move || {
+            let work = graph.add_node(&format!("n{layer}x{index}"), move || {
                 let step = step.clone();
                 async move {
                     for _ in 0..step.yields {
@@ -73,12 +74,12 @@ fn layered(steps: &[Vec<Step>], memory: &Memory) -> Compiled<Record> {
                     step.update
                 }
             });
-            graph.edge(gate, work);
+            graph.add_edge(gate, work);
             before.push(work);
         }
     }
     for node in before {
-        graph.edge(node, END);
+        graph.add_edge(node, END);
     }
     graph.checkpointer(memory.clone()).recursion_limit(100);
     graph.compile().unwrap()
@@ -88,10 +89,10 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
 }
 
-/// The whole history as JSON, ids and times left out.
-async fn history(graph: &Compiled<Record>) -> Vec<Value> {
-    let snapshots = graph.threads().history("t", &Default::default()).await.unwrap();
-    let show = |snapshot: &superstep::Snapshot<Record>| json!({ "state": snapshot.state.to_json(), "next": snapshot.next, "step": snapshot.checkpoint.step });
+/// Returns the complete history as JSON, without ids and times.
+async fn history(graph: &CompiledGraph<DynamicState>) -> Vec<Value> {
+    let snapshots = graph.threads().get_state_history("t", &Default::default()).await.unwrap();
+    let show = |snapshot: &superstep::StateSnapshot<DynamicState>| json!({ "state": snapshot.state.to_json(), "next": snapshot.next, "step": snapshot.checkpoint.step });
     snapshots.iter().map(show).collect()
 }
 
@@ -104,22 +105,22 @@ proptest! {
         let mut shuffled = steps.clone();
         shuffled.iter_mut().flatten().zip(&other).for_each(|(step, yields)| step.yields = *yields);
         let run = |steps: Vec<Vec<Step>>| block_on(async move {
-            let graph = layered(&steps, &Memory::new());
-            graph.run(json!({ "count": 1 })).thread("t").await.unwrap();
+            let graph = layered(&steps, &MemoryCheckpointer::new());
+            graph.invoke(json!({ "count": 1 })).thread("t").await.unwrap();
             history(&graph).await
         });
         prop_assert_eq!(run(steps), run(shuffled));
     }
 
-    /// R-FWK-50: what is loaded from a checkpoint is the state that was there when it was saved.
+    /// R-FWK-50: the state that is loaded from a checkpoint equals the state when it was saved.
     #[test]
     fn a_saved_state_is_the_state(steps in any_steps()) {
         let (live, saved) = block_on(async move {
-            let graph = layered(&steps, &Memory::new());
-            let mut stream = graph.run(json!({ "count": 1 })).thread("t").stream();
+            let graph = layered(&steps, &MemoryCheckpointer::new());
+            let mut stream = graph.invoke(json!({ "count": 1 })).thread("t").stream();
             let mut live = Vec::new();
             while let Some(event) = stream.next().await {
-                if let EventKind::Machine(Event::Values { state, .. }) = event.kind {
+                if let EventKind::Machine(MachineEvent::Values { state, .. }) = event.kind {
                     live.push(state.schema.to_json(&*state.state).unwrap());
                 }
             }
@@ -130,15 +131,16 @@ proptest! {
         prop_assert_eq!(live, saved);
     }
 
-    /// R-FWK-44, R-REF-69: whenever it is saved, what is loaded is the state that was returned, and the same one.
+    /// R-FWK-44, R-REF-69: with every durability, the loaded state equals the returned one, and is the same in all
+    /// modes.
     #[test]
     fn every_durability_saves_the_same_state(runs in prop::collection::vec(any_steps(), 1..4), modes in any_modes()) {
         let ends = |modes: Vec<Durability>| block_on(async {
-            let (memory, mut ends) = (Memory::new(), Vec::new());
+            let (memory, mut ends) = (MemoryCheckpointer::new(), Vec::new());
             for (steps, mode) in runs.iter().zip(modes) {
                 let graph = layered(steps, &memory);
-                let done = graph.run(json!({ "count": 1 })).thread("t").durability(mode).await.unwrap();
-                let saved = graph.threads().state("t").await.unwrap();
+                let done = graph.invoke(json!({ "count": 1 })).thread("t").durability(mode).await.unwrap();
+                let saved = graph.threads().get_state("t").await.unwrap();
                 prop_assert_eq!(&*saved.state, &*done.state);
                 ends.push((saved.state.to_json(), saved.checkpoint.step));
             }
@@ -147,17 +149,17 @@ proptest! {
         prop_assert_eq!(ends(modes)?, ends(vec![Durability::Sync; 3])?);
     }
 
-    /// R-FWK-32: running again from any checkpoint ends as the first run did, and changes nothing that was there.
+    /// R-FWK-32: a replay from any checkpoint ends as the first run did, and changes no existing checkpoint.
     #[test]
     fn a_replay_is_the_first_run(steps in any_steps()) {
         block_on(async move {
-            let graph = layered(&steps, &Memory::new());
-            let first = graph.run(json!({ "count": 1 })).thread("t").await.unwrap().to_json().unwrap();
-            let old = graph.threads().history("t", &Default::default()).await.unwrap();
+            let graph = layered(&steps, &MemoryCheckpointer::new());
+            let first = graph.invoke(json!({ "count": 1 })).thread("t").await.unwrap().to_json().unwrap();
+            let old = graph.threads().get_state_history("t", &Default::default()).await.unwrap();
             for snapshot in &old {
-                let again = graph.go_on("t").at(snapshot.id()).await.unwrap().to_json().unwrap();
+                let again = graph.continue_thread("t").from_checkpoint(snapshot.id()).await.unwrap().to_json().unwrap();
                 prop_assert_eq!(&again, &first);
-                let kept = graph.threads().state_at("t", snapshot.id()).await.unwrap();
+                let kept = graph.threads().get_state_at("t", snapshot.id()).await.unwrap();
                 prop_assert_eq!(kept.state.to_json(), snapshot.state.to_json());
             }
             Ok(())

@@ -1,14 +1,14 @@
-//! Secrets and personal data: found nowhere after a run, though tools, nodes, people and models speak of them.
+//! Secrets and personal data: stored and streamed nowhere, although tools, nodes, users and models produce them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use superstep::core::message::ToolCall;
-use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, SharedModel};
+use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelInfo, ModelKind, SharedModel};
 use superstep::prelude::*;
-use superstep::sqlite::Sqlite;
-use superstep::{Compiled, Error, EventsQuery, Outcome, Run, StreamMode};
+use superstep::sqlite::SqliteCheckpointer;
+use superstep::{CompiledGraph, Error, EventsQuery, Outcome, RunBuilder, StreamMode};
 
 use crate::support::stored;
 
@@ -16,12 +16,12 @@ mod graphs;
 mod models;
 mod tools;
 
-/// What a leaky tool gives: one secret of each kind that matters.
+/// Output of a leaky tool: one secret of each kind.
 const SECRETS: &str = "mail ada.lovelace@example.com, card 4111 1111 1111 1111, key sk-ant-api03-AbCdEfGh0123456789, \
     token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl,\n\
     -----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq8\n-----END PRIVATE KEY-----";
 
-/// What must be found nowhere.
+/// Texts that must not be found anywhere.
 const NEEDLES: [&str; 5] =
     ["ada.lovelace@", "4111 1111 1111", "sk-ant-api03", "eyJzdWIiOiIxMjM0In0", "MIIEpAIBAAKCAQEA7bq8"];
 
@@ -37,7 +37,7 @@ const MODES: [StreamMode; 9] = [
     StreamMode::Events,
 ];
 
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
 struct Chat {
     #[reduce(messages)]
     messages: Messages,
@@ -46,13 +46,13 @@ struct Chat {
     log: Vec<String>,
 }
 
-/// A message that asks for these tools.
+/// Creates a message that calls these tools.
 fn asks(tools: &[&str]) -> ChatUpdate {
     let calls = tools.iter().zip(0..).map(|(tool, place)| ToolCall::new(format!("c{place}"), *tool, json!({})));
     Chat::input().messages(Message::assistant("").with_id("asks").with_tool_calls(calls))
 }
 
-/// Says given words, in pieces of four bytes.
+/// A model that sends a fixed text, in chunks of four bytes.
 #[derive(Clone)]
 struct Speaker(&'static str);
 
@@ -61,18 +61,18 @@ impl Model for Speaker {
         ModelInfo::new("test", "speaker", ModelKind::Rules)
     }
 
-    async fn answer(&self, _request: &Request, out: &mut Pieces<'_>) -> superstep::Result<Answer> {
+    async fn generate(&self, _request: &ChatRequest, out: &mut ChunkSender<'_>) -> superstep::Result<ChatResponse> {
         for piece in self.0.as_bytes().chunks(4) {
             out.text(std::str::from_utf8(piece).unwrap()).await;
         }
-        Ok(Answer::new(Message::assistant(self.0), self.info()))
+        Ok(ChatResponse::new(Message::assistant(self.0), self.info()))
     }
 }
 
-/// A store in a file of its own, without compression, and everything that was ever seen of its thread.
+/// A checkpointer in a separate file, without compression, and all data that was seen of its thread.
 struct Disk {
     folder: PathBuf,
-    store: Sqlite,
+    store: SqliteCheckpointer,
     seen: String,
 }
 
@@ -81,20 +81,21 @@ impl Disk {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("superstep-redaction-{}-{number}", std::process::id()));
-        // The number of a process comes again, and one that died left its folder.
+        // Process ids repeat, and a process that died may have left its folder.
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
-        let store = Sqlite::options().compression(false).open(folder.join("threads.db")).unwrap();
+        let store = SqliteCheckpointer::options().compression(false).open(folder.join("threads.db")).unwrap();
         Self { folder, store, seen: String::new() }
     }
 
-    /// Runs to the end, and sees every part of every mode, the result, the kept events, the history, the bytes on disk.
+    /// Runs to the end, and collects every part of every mode, the outcome, the journaled events, the history, and
+    /// the bytes on disk.
     async fn watch<C: std::marker::Send + Sync + 'static>(
         &mut self,
-        graph: &Compiled<Chat, C>,
-        run: Run<Chat, C>,
+        graph: &CompiledGraph<Chat, C>,
+        run: RunBuilder<Chat, C>,
     ) -> Result<Outcome<Chat>, Error> {
-        let mut stream = run.keep_events().stream_mode(MODES);
+        let mut stream = run.journal_events().stream_mode(MODES);
         while let Some(part) = stream.next().await {
             self.see(&serde_json::to_string(&part).unwrap());
         }
@@ -110,7 +111,7 @@ impl Disk {
         done
     }
 
-    /// Sees the decoded history and the bytes on disk.
+    /// Collects the decoded history and the bytes on disk.
     async fn look(&mut self) {
         let history = stored(&self.store, "t").await;
         self.see(&history);
@@ -125,12 +126,12 @@ impl Disk {
     }
 
     fn see(&mut self, text: &str) {
-        // As it is, and as it is when it was written as JSON inside of JSON.
+        // As plain text, and as JSON inside of JSON.
         self.seen.push_str(text);
         self.seen.push('\n');
     }
 
-    /// The secrets that were seen.
+    /// Returns the secrets that were found.
     fn leaks(&self) -> Vec<&'static str> {
         NEEDLES.into_iter().filter(|needle| self.seen.contains(needle)).collect()
     }

@@ -1,27 +1,27 @@
-//! The reference's conformance cases, its defects and the probes of its peers, each held against this engine.
+//! Conformance cases of LangGraph, its defects, and probes of other frameworks, each compared with this engine.
 //!
-//! Where the two profiles differ a test runs in both; what other tests assert already carries the id there.
+//! If the two profiles differ, a test runs in both; cases that other tests cover have their id there.
 
 use superstep::Compat;
 
 mod calls;
+mod completion_order;
 mod defects;
 mod definition;
-mod door;
 mod durability;
 mod failures;
 mod fields;
 mod forks;
 mod formats;
+mod gated_checkpointer;
 mod growth;
-mod inner_graphs;
+mod interrupts;
+mod json_checkpointer;
 mod probes;
-mod questions;
+mod recording_checkpointer;
 mod recovery;
-mod stores;
+mod subgraphs;
 mod supersteps;
-mod turns;
-mod watched;
 
-/// Ours by default, and the reference's habits.
+/// The strict profile, which is the default, and the LangGraph profile.
 const PROFILES: [Compat; 2] = [Compat::Strict, Compat::LangGraph];

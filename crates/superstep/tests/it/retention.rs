@@ -1,30 +1,30 @@
-//! Old checkpoints that go: by hand, of all threads, and by themselves when a run ends.
+//! Pruning of old checkpoints: explicitly, of all threads, and automatically after a run.
 
 use std::time::Duration;
 
 use serde_json::json;
 use superstep::prelude::*;
-use superstep::testing::{CrashAt, LastWrite, ManualClock};
-use superstep::{Compiled, HistoryQuery, Keep, Pruned, Record, Retention};
+use superstep::testing::{CrashedWrite, CrashingCheckpointer, ManualClock};
+use superstep::{CompiledGraph, DynamicState, HistoryQuery, KeepRule, PruneSummary, Retention};
 
 use crate::support::{Calls, history, line, log};
 
-fn three(calls: &Calls) -> Graph<Record> {
+fn three(calls: &Calls) -> StateGraph<DynamicState> {
     line(calls, &["a", "b", "c"])
 }
 
-async fn steps(graph: &Compiled<Record>, thread: &str) -> Vec<i64> {
+async fn steps(graph: &CompiledGraph<DynamicState>, thread: &str) -> Vec<i64> {
     history(graph, thread).await.iter().map(|seen| seen.checkpoint.step).collect()
 }
 
-/// R-FWK-43: all threads are pruned in one call, with a report of each and of all; a dry run says the same.
+/// R-FWK-43: all threads are pruned in one call, with a report for each and for all; a dry run reports the same.
 #[tokio::test]
 async fn all_threads_are_pruned_in_one_call() {
     let graph = three(&Calls::default()).compile().unwrap();
     for number in 0..230 {
-        graph.run(json!({ "topic": "x" })).thread(format!("t{number:03}")).await.unwrap();
+        graph.invoke(json!({ "topic": "x" })).thread(format!("t{number:03}")).await.unwrap();
     }
-    let retention = Retention::last(1).keep(Keep::First);
+    let retention = Retention::keep_last(1).keep(KeepRule::First);
     let would = graph.threads().prune_all(&retention.clone().dry_run(), |_, _| {}).await.unwrap();
     let mut told = Vec::new();
     let done =
@@ -35,31 +35,31 @@ async fn all_threads_are_pruned_in_one_call() {
     assert_eq!(told.iter().map(|(_, report)| report.bytes).sum::<u64>(), done.bytes);
     assert_eq!(steps(&graph, "t007").await, [3, 0]);
     let again = graph.threads().prune_all(&retention, |_, _| {}).await.unwrap();
-    assert_eq!(again, Pruned { threads: 230, ..Pruned::default() });
+    assert_eq!(again, PruneSummary { threads: 230, ..PruneSummary::default() });
 }
 
-/// R-FWK-43: nothing goes by itself unless the graph asks for it; then what is too much goes when a run ends.
+/// R-FWK-43: nothing is pruned by default; with a retention of the graph, old checkpoints are removed after a run.
 #[tokio::test]
 async fn a_graph_may_prune_after_its_runs() {
     let silent = three(&Calls::default()).compile().unwrap();
-    silent.run(json!({ "topic": "x" })).thread("t").await.unwrap();
+    silent.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     assert_eq!(steps(&silent, "t").await, [3, 2, 1, 0]);
     let mut graph = three(&Calls::default());
-    let graph = graph.retention(Retention::last(2)).compile().unwrap();
-    let out = graph.run(json!({ "topic": "x" })).thread("t").await.unwrap();
+    let graph = graph.retention(Retention::keep_last(2)).compile().unwrap();
+    let out = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     assert_eq!((out.warnings.len(), steps(&graph, "t").await), (0, vec![3, 2]));
-    let again = graph.run(json!({ "topic": "y" })).thread("t").await.unwrap();
+    let again = graph.invoke(json!({ "topic": "y" })).thread("t").await.unwrap();
     assert_eq!(again.state.get("log").as_array().unwrap().len(), 6, "the state is whole");
     assert_eq!(steps(&graph, "t").await, [7, 6]);
 }
 
-/// R-FWK-43: age counts by the clock of the run.
+/// R-FWK-43: age is measured by the clock of the run.
 #[tokio::test]
 async fn age_counts_from_the_end_of_the_run() {
     let clock = ManualClock::new();
     let mut graph = three(&Calls::default());
-    let graph = graph.retention(Retention::everything().max_age(Duration::from_secs(60))).compile().unwrap();
-    let run = async || drop(graph.run(json!({ "topic": "x" })).thread("t").clock(clock.clone()).await.unwrap());
+    let graph = graph.retention(Retention::keep_all().max_age(Duration::from_secs(60))).compile().unwrap();
+    let run = async || drop(graph.invoke(json!({ "topic": "x" })).thread("t").clock(clock.clone()).await.unwrap());
     run().await;
     clock.advance(Duration::from_secs(50));
     run().await;
@@ -69,56 +69,57 @@ async fn age_counts_from_the_end_of_the_run() {
     assert_eq!(steps(&graph, "t").await, [11, 10, 9, 8, 7, 6, 5, 4], "what the first run made is older than a minute");
 }
 
-/// R-FWK-43: a run that asks keeps its question, however little stays, and goes on with the answer.
+/// R-FWK-43: an interrupted run keeps its interrupt with every retention, and can be resumed.
 #[tokio::test]
 async fn what_waits_for_a_person_stays_by_itself() {
     let mut graph = three(&Calls::default());
-    let ask = graph.node("ask", |ask: Ask| async move {
-        Ok::<_, NodeError>(json!({ "log": ask.person::<String>("well?", ()).await? }))
+    let ask = graph.add_node("ask", |ask: Interrupts| async move {
+        Ok::<_, NodeError>(json!({ "log": ask.raise::<String>("well?", ()).await? }))
     });
-    let graph = graph.edge("c", ask).edge(ask, END).retention(Retention::last(0)).compile().unwrap();
-    graph.run(json!({ "topic": "x" })).thread("t").await.unwrap();
+    let graph = graph.add_edge("c", ask).add_edge(ask, END).retention(Retention::keep_last(0)).compile().unwrap();
+    graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     assert_eq!(history(&graph, "t").await.len(), 1);
     let out = graph.resume("t", "well").await.unwrap();
     assert!(out.is_finished());
 }
 
-/// A store that cannot prune makes a warning of the run, and the run is what it was.
+/// A checkpointer that cannot prune adds a warning to the outcome, which is otherwise unchanged.
 #[tokio::test]
 async fn what_cannot_be_removed_is_a_warning() {
-    struct NoPruning(Memory);
+    struct NoPruning(MemoryCheckpointer);
     impl superstep::core::port::Checkpointer for NoPruning {
-        superstep::core::forward_checkpointer!(this => this.0; acquire, release, commit, load, history, threads, status);
-        superstep::core::forward_checkpointer!(this => this.0; namespaces, delete_thread, copy_thread, stats);
-        superstep::core::forward_checkpointer!(this => this.0; events, last_event, forget_events);
+        superstep::core::delegate_checkpointer!(this => this.0; acquire, release, commit, load, history, threads, status);
+        superstep::core::delegate_checkpointer!(this => this.0; namespaces, delete_thread, copy_thread, stats);
+        superstep::core::delegate_checkpointer!(this => this.0; events, last_event_number, delete_events);
         async fn prune(
             &self,
             _: &superstep::core::id::ThreadId,
             _: &Retention,
         ) -> superstep::Result<superstep::PruneReport> {
-            Err(superstep::Error::new(superstep::Code::StoreUnavailable, "not today"))
+            Err(superstep::Error::new(superstep::ErrorCode::StoreUnavailable, "not today"))
         }
     }
     let mut graph = three(&Calls::default());
-    let graph = graph.retention(Retention::last(1)).checkpointer(NoPruning(Memory::new())).compile().unwrap();
-    let out = graph.run(json!({ "topic": "x" })).thread("t").await.unwrap();
+    let graph =
+        graph.retention(Retention::keep_last(1)).checkpointer(NoPruning(MemoryCheckpointer::new())).compile().unwrap();
+    let out = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     assert!(out.is_finished() && out.warnings[0].contains("not today"), "{:?}", out.warnings);
-    assert_eq!(graph.threads().history("t", &HistoryQuery::default()).await.unwrap().len(), 4);
+    assert_eq!(graph.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap().len(), 4);
 }
 
-/// R-FWK-43: a crash while pruned threads go on changes nothing of their end.
+/// R-FWK-43: a crash while pruned threads continue does not affect their outcome.
 #[tokio::test]
 async fn a_crash_between_runs_that_prune_changes_nothing() {
     for at in 0..8 {
-        let disk = Memory::new();
+        let disk = MemoryCheckpointer::new();
         let mut graph = three(&Calls::default());
-        let graph = graph.retention(Retention::last(1)).compile().unwrap();
-        let store = CrashAt::new(disk.clone(), at, LastWrite::Kept);
+        let graph = graph.retention(Retention::keep_last(1)).compile().unwrap();
+        let store = CrashingCheckpointer::new(disk.clone(), at, CrashedWrite::Kept);
         for _ in 0..2 {
-            drop(graph.run(json!({ "topic": "x" })).thread("t").checkpointer(store.clone()).await);
+            drop(graph.invoke(json!({ "topic": "x" })).thread("t").checkpointer(store.clone()).await);
         }
-        let end = graph.go_on("t").checkpointer(disk).await.unwrap();
-        // The write it died at was kept, so the run that made it goes on to its end.
+        let end = graph.continue_thread("t").checkpointer(disk).await.unwrap();
+        // The write at which it died was kept, so the run continues to its end.
         let runs = if at < 4 { 1 } else { 2 };
         assert_eq!(log(&end.state), ["a", "b", "c"].repeat(runs), "crash at {at}");
     }

@@ -1,14 +1,14 @@
-//! Running graphs: how runs start, what bounds them, what happens when something goes wrong.
+//! Running graphs: start, limits, and error handling of runs.
 
 mod branches;
-mod busy;
 mod caching;
 mod cancelling;
-mod handlers;
+mod error_handlers;
 mod limits;
+mod multitask;
 mod panics;
 mod parallel;
 mod retries;
-mod starting;
+mod start;
 mod supersteps;
 mod timeouts;

@@ -1,14 +1,14 @@
-//! `#[derive(State)]`: what a struct becomes as a schema, and how its updates fold.
+//! `#[derive(GraphState)]`: the schema of a struct, and the application of its updates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use superstep::{Overwrite, Remove, State};
-use superstep_core::apply::{Applied, FieldSet, FoldRules, TaskUpdate, apply};
+use superstep::{GraphState, Overwrite, Remove};
+use superstep_core::apply::{Applied, ApplyOptions, FieldSet, TaskUpdate, apply};
 use superstep_core::change::Change;
-use superstep_core::error::{Code, Error};
+use superstep_core::error::{Error, ErrorCode};
 use superstep_core::field::AnyState;
 use superstep_core::id::FieldId;
 use superstep_core::message::{Message, Messages, RemoveMessage};
@@ -16,12 +16,12 @@ use superstep_core::schema::{Schema, field};
 use superstep_core::types::FieldType;
 use superstep_core::update::Update;
 
-/// The schema of a state.
-fn schema_of<S: State>() -> Arc<Schema> {
+/// Returns the schema of a state.
+fn schema_of<S: GraphState>() -> Arc<Schema> {
     S::schema().expect("a derived state has a schema")
 }
 
-/// A state of a thread, and everything that was done to it.
+/// State of a thread, with the fields that were written.
 struct Thread {
     schema: Arc<Schema>,
     state: Arc<AnyState>,
@@ -29,7 +29,7 @@ struct Thread {
 }
 
 impl Thread {
-    fn new<S: State>() -> Self {
+    fn new<S: GraphState>() -> Self {
         Self::of(schema_of::<S>())
     }
 
@@ -38,19 +38,19 @@ impl Thread {
         Self { schema, state, written: FieldSet::default() }
     }
 
-    /// One superstep, in which each update comes from its own task: `a`, `b`, …
+    /// Applies one superstep, in which each update comes from a separate task: `a`, `b`, …
     fn step<U: Into<Update>>(&mut self, updates: impl IntoIterator<Item = U>) -> Result<Applied, Error> {
         let tasks = ('a'..)
             .zip(updates)
             .map(|(node, update)| TaskUpdate { node: node.to_string().into(), update: update.into() });
         let tasks: Vec<TaskUpdate> = tasks.collect();
-        apply(&self.schema, &mut self.state, &mut self.written, tasks, FoldRules::default())
+        apply(&self.schema, &mut self.state, &mut self.written, tasks, ApplyOptions::default())
     }
 
-    /// One superstep of one task, whose update comes from outside.
+    /// Applies one superstep of one task, whose update is JSON.
     fn step_json(&mut self, update: Value) -> Result<Applied, Error> {
         let Value::Object(update) = update else { panic!("an object") };
-        let update = self.schema.read_update(update, &mut Vec::new()).expect("an update");
+        let update = self.schema.update_from_json(update, &mut Vec::new()).expect("an update");
         self.step([update])
     }
 
@@ -58,19 +58,19 @@ impl Thread {
         self.schema.to_json(&*self.state).expect("JSON")
     }
 
-    fn get<S: State>(&self) -> &S {
+    fn get<S: GraphState>(&self) -> &S {
         self.state.downcast_ref().expect("the state of its own schema")
     }
 }
 
-/// The row of one field in `describe()`.
-fn row<S: State>(name: &str) -> Value {
+/// Returns the row of one field in `describe()`.
+fn row<S: GraphState>(name: &str) -> Value {
     let rows = schema_of::<S>().describe();
     rows.as_array().expect("rows").iter().find(|row| row["name"] == name).expect("a field").clone()
 }
 
-/// The state of seed 003's example.
-#[derive(State, Clone, Serialize, Deserialize)]
+/// The state of the example in seed 003.
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Seed {
     #[reduce(add)]
     messages: Vec<Value>,
@@ -100,14 +100,14 @@ fn seed_by_map() -> Arc<Schema> {
     Schema::from_json("Seed", &map).expect("a schema")
 }
 
-/// The rows of `describe()` by name, because a JSON map has no order of its own.
+/// Returns the rows of `describe()` by name, because a JSON map has no order.
 fn by_name(schema: &Schema) -> BTreeMap<String, Value> {
     let rows = schema.describe();
     let rows = rows.as_array().expect("rows").iter();
     rows.map(|row| (row["name"].as_str().expect("a name").to_owned(), row.clone())).collect()
 }
 
-/// R-GRA-3: the seed's schema as builder, derive and JSON map gives equal `fields()` and equal results.
+/// R-GRA-3: the seed's schema as builder, derive and JSON map has equal `fields()` and equal results.
 #[test]
 fn the_seeds_schema_is_the_same_in_three_ways() {
     let three = [schema_of::<Seed>(), seed_by_builder(), seed_by_map()];
@@ -130,8 +130,8 @@ fn the_seeds_schema_is_the_same_in_three_ways() {
     }
 }
 
-/// R-GRA-14: arrays are concatenated in order. R-GRA-20: keys of the update win, nested maps are replaced whole.
-/// R-GRA-21: a removed key goes.
+/// R-GRA-14: arrays are concatenated in order. R-GRA-20: keys of the update take precedence, nested maps are replaced
+/// completely. R-GRA-21: a removed key is deleted.
 #[test]
 fn setters_take_one_or_many() {
     let mut thread = Thread::new::<Seed>();
@@ -151,7 +151,7 @@ fn setters_take_one_or_many() {
     assert_eq!(thread.json()["metadata"], json!({ "l": 1 }));
 }
 
-/// A later call of a setter replaces an earlier one where there is no reducer.
+/// A later call of a setter replaces an earlier one if there is no reducer.
 #[test]
 fn a_task_may_change_its_mind_about_a_field_without_reducer() {
     let update = Update::from(Seed::input().status("x").count(1).status("y"));
@@ -161,7 +161,7 @@ fn a_task_may_change_its_mind_about_a_field_without_reducer() {
     assert_eq!(thread.get::<Seed>().status.as_deref(), Some("y"));
 }
 
-/// R-GRA-35: `Overwrite` replaces whatever the reducer; two in one superstep are a conflict.
+/// R-GRA-35: `Overwrite` replaces the value regardless of the reducer; two in one superstep are a conflict.
 #[test]
 fn overwrite_goes_past_the_reducer() {
     let mut thread = Thread::new::<Seed>();
@@ -171,16 +171,16 @@ fn overwrite_goes_past_the_reducer() {
     assert_eq!(thread.json()["count"], 3);
     assert_eq!(thread.json()["messages"], json!([]));
     let twice = [Seed::update().count(Overwrite(1)), Seed::update().count(Overwrite(2))];
-    assert_eq!(thread.step(twice).expect_err("refused").code(), Code::ConcurrentUpdate);
+    assert_eq!(thread.step(twice).expect_err("refused").code(), ErrorCode::ConcurrentUpdate);
     assert_eq!(thread.json()["count"], 3);
 }
 
-/// R-GRA-43: two writers of a field without reducer are refused, unless they agree.
+/// R-GRA-43: two writers of a field without a reducer are rejected, unless the values are equal.
 #[test]
 fn two_writers_of_one_value_must_agree() {
     let mut thread = Thread::new::<Seed>();
     let refused = thread.step([Seed::update().status("x"), Seed::update().status("y")]).expect_err("refused");
-    assert_eq!(refused.code(), Code::ConcurrentUpdate);
+    assert_eq!(refused.code(), ErrorCode::ConcurrentUpdate);
     thread.step([Seed::update().status("x"), Seed::update().status("x")]).expect("they agree");
     assert_eq!(thread.json()["status"], "x");
 }
@@ -198,9 +198,9 @@ fn todo(id: u32, text: &str) -> Todo {
 const LIMIT: usize = 3;
 
 /// A state with every built-in reducer.
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Folds {
-    /// What was said.
+    /// The messages of the conversation.
     #[reduce(messages)]
     talk: Messages,
     #[reduce(append)]
@@ -232,7 +232,7 @@ struct Folds {
     todos: Vec<Todo>,
 }
 
-/// R-GRA-13: each field tells its reducer by the name that the data form has for it.
+/// R-GRA-13: each field describes its reducer by the name that the JSON form uses.
 #[test]
 fn reducers_are_described_by_name() {
     let rows = schema_of::<Folds>().describe();
@@ -258,7 +258,8 @@ fn reducers_are_described_by_name() {
     assert_eq!(row::<Folds>("phase")["flags"], json!(["last_wins"]));
 }
 
-/// R-GRA-16, R-GRA-17, R-GRA-19: strings are joined, nothing plus a number is the number, an append takes one or many.
+/// R-GRA-16, R-GRA-17, R-GRA-19: strings are joined, no value plus a number is the number, an append takes one or
+/// many.
 #[test]
 fn additions_and_appends_fold() {
     let mut thread = Thread::new::<Folds>();
@@ -270,7 +271,7 @@ fn additions_and_appends_fold() {
     assert_eq!(state.log, ["x", "y", "z", "w"]);
 }
 
-/// R-GRA-23: `deep_merge` merges objects at every depth, and a removed key goes.
+/// R-GRA-23: `deep_merge` merges objects at every depth, and a removed key is deleted.
 #[test]
 fn deep_merge_merges_at_every_depth() {
     let mut thread = Thread::new::<Folds>();
@@ -289,7 +290,7 @@ fn deep_merge_merges_at_every_depth() {
     assert_eq!(thread.json()["tree"], json!({ "a": { "e": [3] } }));
 }
 
-/// R-GRA-22, R-GRA-23, R-GRA-32, R-GRA-33: the reducers that keep a part of what they get.
+/// R-GRA-22, R-GRA-23, R-GRA-32, R-GRA-33: reducers that keep a part of their values.
 #[test]
 fn reducers_that_keep_a_part() {
     let mut thread = Thread::new::<Folds>();
@@ -305,14 +306,14 @@ fn reducers_that_keep_a_part() {
     assert_eq!(state.tags.len(), 1);
 }
 
-/// R-GRA-23: `capped` refuses to grow, and a refusal takes the whole superstep back (R-GRA-34).
+/// R-GRA-23: `capped` rejects more items, and an error undoes the whole superstep (R-GRA-34).
 #[test]
 fn a_refused_fold_takes_everything_back() {
     let mut thread = Thread::new::<Folds>();
     thread.step([Folds::update().few([1, 2, 3]).log("kept")]).expect("folds");
     let before = thread.json();
     let error = thread.step([Folds::update().log("lost").joined("lost"), Folds::update().few(4)]).expect_err("refused");
-    assert_eq!(error.code(), Code::ReducerFailed);
+    assert_eq!(error.code(), ErrorCode::ReducerFailed);
     assert!(error.to_string().contains("few"), "{error}");
     assert_eq!(thread.json(), before);
 }
@@ -356,7 +357,7 @@ struct Plan {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Plain(u8);
 
-/// A handle that can be neither compared nor written.
+/// A handle that can neither be compared nor serialized.
 #[derive(Clone)]
 struct Handle(Arc<dyn Fn() -> u32 + Send + Sync>);
 
@@ -371,7 +372,7 @@ fn lorem() -> Vec<Vec<String>> {
 }
 
 /// A state with every option.
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 #[state(version = 7, name = "options", rename_all = "camelCase")]
 pub struct Options {
     #[state(set_once)]
@@ -438,7 +439,7 @@ fn every_option_is_described() {
     assert_eq!(checks[7..10], [json!([["good", "bad"]]), json!([-1, 5]), json!([["a", "b", 3, true, -1.5]])]);
 }
 
-/// R-GRA-13: the schema exports JSON Schema, without references that only make sense elsewhere.
+/// R-GRA-13: the schema exports JSON Schema, without references to external definitions.
 #[test]
 fn json_schema_of_a_struct() {
     let schema = schema_of::<Options>();
@@ -451,7 +452,7 @@ fn json_schema_of_a_struct() {
     assert!(properties.get("handle").is_none() && properties.get("secret").is_none());
 }
 
-/// R-GRA-39: the first value that is written stays; a default does not count as a write.
+/// R-GRA-39: the first written value stays; a default does not count as a write.
 #[test]
 fn set_once_keeps_the_first_value() {
     let mut thread = Thread::new::<Options>();
@@ -462,7 +463,7 @@ fn set_once_keeps_the_first_value() {
     assert_eq!(thread.get::<Options>().topic_of_talk, "first");
 }
 
-/// R-GRA-23: `one_of`, `min` and `max` refuse other values, and name field and value.
+/// R-GRA-23: `one_of`, `min` and `max` reject other values, and name field and value.
 #[test]
 fn checks_refuse_and_leave_the_state_as_it_was() {
     let mut thread = Thread::new::<Options>();
@@ -482,7 +483,7 @@ fn checks_refuse_and_leave_the_state_as_it_was() {
     assert_eq!((&thread.json()["level"], &thread.json()["mood"]), (&json!(5), &Value::Null));
 }
 
-/// An untracked field is any type that can be copied; it is readable and never written as JSON.
+/// An untracked field has any type that can be cloned; it is readable and never serialized.
 #[test]
 fn untracked_fields_hold_live_values() {
     let mut thread = Thread::new::<Options>();
@@ -490,11 +491,11 @@ fn untracked_fields_hold_live_values() {
     assert_eq!((thread.get::<Options>().handle.0)(), 42);
     assert!(thread.json().get("handle").is_none());
     let outside = json!({ "handle": 1 });
-    let problems = thread.schema.read_update(outside.as_object().expect("a map").clone(), &mut Vec::new());
+    let problems = thread.schema.update_from_json(outside.as_object().expect("a map").clone(), &mut Vec::new());
     assert_eq!(problems.expect_err("refused").len(), 1);
 }
 
-/// A topic appends; `last_wins` settles two writers.
+/// A topic appends; `last_wins` resolves two writers.
 #[test]
 fn topics_take_every_write_and_last_wins_takes_one() {
     let mut thread = Thread::new::<Options>();
@@ -516,13 +517,13 @@ fn defaults_are_made_anew_for_every_thread() {
     assert_eq!(row::<Options>("nested")["default"], json!([["lorem"]]));
 }
 
-/// R-GRA-50: what is read from outside is checked, and the place of a problem is a JSON pointer.
+/// R-GRA-50: external input is validated, and the location of a problem is a JSON pointer.
 #[test]
 fn input_from_outside_is_checked_by_the_types() {
     let schema = schema_of::<Options>();
     let input = json!({ "mood": "ugly", "secret": { "steps": ["a", 1] }, "topicOfTlak": "x" });
     let mut problems =
-        schema.read_update(input.as_object().expect("a map").clone(), &mut Vec::new()).expect_err("refused");
+        schema.update_from_json(input.as_object().expect("a map").clone(), &mut Vec::new()).expect_err("refused");
     problems.sort_by(|a, b| a.pointer.cmp(&b.pointer));
     let pointers: Vec<&str> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
     assert_eq!(pointers, ["/mood", "/secret/steps/1", "/topicOfTlak"]);
@@ -530,7 +531,7 @@ fn input_from_outside_is_checked_by_the_types() {
 }
 
 mod folds {
-    //! Reducers of a user: in place, fallible, by value.
+    //! Custom reducers: in place, fallible, by value.
 
     pub(super) fn longest(current: &mut String, input: String) {
         if input.len() > current.len() {
@@ -548,7 +549,7 @@ mod folds {
     }
 }
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Custom {
     #[reduce(with = folds::longest)]
     word: String,
@@ -582,19 +583,20 @@ fn functions_of_three_shapes_are_reducers() {
     assert_eq!(thread.json()["word"], "");
 }
 
-/// R-GRA-34: a reducer may fail, even halfway; then the state is as it was and the error names field and node.
+/// R-GRA-34: a reducer may fail, even after a partial change; then the state is restored and the error names field
+/// and node.
 #[test]
 fn a_function_that_fails_halfway_changes_nothing() {
     let mut thread = Thread::new::<Custom>();
     thread.step([Custom::update().account(5)]).expect("folds");
     let error = thread.step([Custom::update().account(-9)]).expect_err("refused");
-    assert_eq!(error.code(), Code::ReducerFailed);
-    assert_eq!(error.place().node.as_deref(), Some("a"));
+    assert_eq!(error.code(), ErrorCode::ReducerFailed);
+    assert_eq!(error.location().node.as_deref(), Some("a"));
     assert!(error.to_string().contains("field `account`: -9 is more than there is"), "{error}");
     assert_eq!(thread.json()["account"], json!([5]));
 }
 
-/// Changes of typed states replay on another copy, also through JSON.
+/// Changes of typed states can be replayed on another copy, also through JSON.
 #[test]
 fn changes_replay() {
     let (mut thread, mut copy) = (Thread::new::<Folds>(), Thread::new::<Folds>());
@@ -611,28 +613,28 @@ fn changes_replay() {
         let applied = thread.step([update]).expect("folds");
         for (id, change) in applied.changes {
             let ops = &thread.schema.field(id).ops;
-            let part = ops.part(&*thread.state, &change).to_json().expect("JSON");
+            let part = ops.delta(&*thread.state, &change).to_json().expect("JSON");
             let target = Arc::get_mut(&mut copy.state).expect("one owner");
-            ops.restore(target, &change, part.into()).expect("replays");
+            ops.apply_delta(target, &change, part.into()).expect("replays");
         }
         assert_eq!(copy.json(), thread.json());
     }
 }
 
-/// A state keeps what it is through its JSON form.
+/// A state is equal after a round trip through JSON.
 #[test]
 fn a_state_reads_back_from_its_json() {
     let mut thread = Thread::new::<Options>();
     thread.step([Options::update().owner("x").level(2).secret(Plan { steps: vec![], next: None })]).expect("folds");
     let Value::Object(object) = thread.json() else { panic!("an object") };
-    let read = thread.schema.read_state(object).expect("reads");
+    let read = thread.schema.state_from_json(object).expect("reads");
     assert_eq!(thread.schema.to_json(&*read).expect("JSON"), thread.json());
 }
 
-/// A state may have no fields, and its schema is made once.
+/// A state may have no fields, and its schema is built once.
 #[test]
 fn a_schema_is_made_once() {
-    #[derive(State, Clone)]
+    #[derive(GraphState, Clone)]
     struct Empty {}
     assert_eq!(schema_of::<Empty>().fields().len(), 0);
     assert!(Arc::ptr_eq(&schema_of::<Seed>(), &schema_of::<Seed>()));

@@ -1,18 +1,18 @@
-//! Streams by modes and as events: what is shown, in which order, and that nothing is shown twice.
+//! Streams by modes and as events: content, order, and no duplicates.
 
 use serde_json::{Value, json};
-use superstep::model::{Answer, Model, ModelInfo, ModelKind, Pieces, Request, SharedModel};
+use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelInfo, ModelKind, SharedModel};
 use superstep::prelude::*;
-use superstep::{EventForm, EventKind, GraphEnd, Result, Run, StreamMode};
+use superstep::{EventFormat, EventKind, GraphEnd, Result, RunBuilder, StreamMode};
 
+mod delivery;
 mod events;
-mod kept;
+mod journal;
 mod modes;
 mod react;
 mod readers;
-mod whole;
 
-#[derive(State, Clone, Debug, Serialize, Deserialize, Default)]
+#[derive(GraphState, Clone, Debug, Serialize, Deserialize, Default)]
 struct Chat {
     #[reduce(messages)]
     messages: Messages,
@@ -21,7 +21,7 @@ struct Chat {
     topic: Option<String>,
 }
 
-/// Says given words, one by one, with a pause after each.
+/// A model that sends a fixed text word by word, with a pause after each.
 #[derive(Clone)]
 struct Speaker(&'static str);
 
@@ -30,12 +30,12 @@ impl Model for Speaker {
         ModelInfo::new("test", "speaker", ModelKind::Rules)
     }
 
-    async fn answer(&self, _request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+    async fn generate(&self, _request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         for word in self.0.split_inclusive(' ') {
             out.text(word).await;
             tokio::task::yield_now().await;
         }
-        Ok(Answer::new(Message::assistant(self.0), self.info()))
+        Ok(ChatResponse::new(Message::assistant(self.0), self.info()))
     }
 }
 
@@ -43,19 +43,19 @@ fn speaker(words: &'static str) -> SharedModel {
     Speaker(words).into()
 }
 
-async fn think(chat: View<Chat>, model: Ctx<SharedModel>, cx: Cx) -> Result<ChatUpdate, NodeError> {
+async fn think(chat: View<Chat>, model: RunContext<SharedModel>, cx: TaskContext) -> Result<ChatUpdate, NodeError> {
     let answer = cx.model(&model).messages(&chat.messages).await?;
     Ok(Chat::update().messages(answer.message))
 }
 
-/// An input that says as little as an input may.
+/// Creates a minimal input.
 fn hello() -> ChatUpdate {
     Chat::input().topic("hello".to_owned())
 }
 
-/// The parts of a run, each as `mode path data`, and its result.
+/// Returns the parts of a run, each as `mode path data`, and its outcome.
 async fn parts<C: std::marker::Send + Sync + 'static>(
-    run: Run<Chat, C>,
+    run: RunBuilder<Chat, C>,
     modes: impl IntoIterator<Item = StreamMode>,
 ) -> (Vec<(String, Value)>, Result<superstep::Outcome<Chat>>) {
     let mut stream = run.stream_mode(modes);

@@ -2,35 +2,36 @@
 
 use serde_json::{Value, json};
 use superstep::prelude::*;
-use superstep::{Code, Compat, Compiled, Persistence, Record, Schema, Status, ToParent};
+use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, RunEnd, Schema, SubgraphPersistence, ToParent};
 
-use crate::engine::{Count, field, graph, says, transcript};
+use crate::fixtures::{CallCounter, field, graph, says, transcript};
 
 /// A graph of one node.
-fn inner<M>(name: &str, node: impl superstep::IntoNode<Record, (), M>) -> Graph<Record> {
+fn inner<M>(name: &str, node: impl superstep::IntoNode<DynamicState, (), M>) -> StateGraph<DynamicState> {
     let mut g = graph(name);
-    let a = g.node("a", node);
-    g.edge(START, a).edge(a, END);
+    let a = g.add_node("a", node);
+    g.add_edge(START, a).add_edge(a, END);
     g
 }
 
-/// A graph with this one inside as `child`, between `before` and `after`.
-fn around(child: &Compiled<Record>) -> Graph<Record> {
+/// A graph with this subgraph as `child`, between `before` and `after`.
+fn around(child: &CompiledGraph<DynamicState>) -> StateGraph<DynamicState> {
     let mut g = graph("outer");
-    let (before, after) = (g.node("before", says("before")), g.node("after", says("after")));
-    let child = g.node("child", child.clone());
-    g.sequence([START, before.into(), child.into(), after.into(), END]);
+    let (before, after) = (g.add_node("before", says("before")), g.add_node("after", says("after")));
+    let child = g.add_node("child", child.clone());
+    g.add_sequence([START, before.into(), child.into(), after.into(), END]);
     g
 }
 
-async fn log_of(mut graph: Graph<Record>) -> Value {
-    field(&graph.compile().unwrap().run(json!({ "n": 0 })).await.unwrap(), "log")
+async fn log_of(mut graph: StateGraph<DynamicState>) -> Value {
+    field(&graph.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap(), "log")
 }
 
-/// R-FWK-8, R-REF-117: shared fields pass in and out; the growth of a shared list comes out once, also two graphs deep.
+/// R-FWK-8, R-REF-117: shared fields are passed in and out; the growth of a shared list is passed out once, also when
+/// nested twice.
 #[tokio::test]
 async fn shared_fields_pass_through_and_lists_are_not_doubled() {
-    let child = inner("inner", |s: View<Record>| json!({ "log": [s.get("log").as_array().map_or(0, Vec::len)] }))
+    let child = inner("inner", |s: View<DynamicState>| json!({ "log": [s.get("log").as_array().map_or(0, Vec::len)] }))
         .compile()
         .unwrap();
     assert_eq!(log_of(around(&child)).await, json!(["before", 1, "after"]));
@@ -41,40 +42,40 @@ async fn shared_fields_pass_through_and_lists_are_not_doubled() {
     assert_eq!(log_of(compat).await, json!(["before", "before", 1, "after"]));
 }
 
-/// R-FWK-8, R-REF-117: fields only the inner graph has stay inside; fields only the outer one has are not seen there.
+/// R-FWK-8, R-REF-117: fields of the subgraph only stay inside; fields of the parent only are not visible there.
 #[tokio::test]
 async fn fields_of_one_graph_stay_there() {
     let schema = Schema::from_json("inner", &json!({ "title": {}, "own": { "default": 1 } })).unwrap();
-    let mut inner = Graph::<Record>::with_schema("inner", schema);
-    let a = inner.node("a", || json!({ "own": 7, "title": "from inside" }));
-    let b = inner.node(
+    let mut inner = StateGraph::<DynamicState>::with_schema("inner", schema);
+    let a = inner.add_node("a", || json!({ "own": 7, "title": "from inside" }));
+    let b = inner.add_node(
         "b",
-        |s: View<Record>| json!({ "title": format!("{} {}", s.get("title").as_str().unwrap(), s.to_json()) }),
+        |s: View<DynamicState>| json!({ "title": format!("{} {}", s.get("title").as_str().unwrap(), s.to_json()) }),
     );
-    inner.sequence([START, a.into(), b.into(), END]);
+    inner.add_sequence([START, a.into(), b.into(), END]);
     let mut outer = around(&inner.compile().unwrap());
-    let done = outer.compile().unwrap().run(json!({ "title": "given", "n": 3 })).await.unwrap();
+    let done = outer.compile().unwrap().invoke(json!({ "title": "given", "n": 3 })).await.unwrap();
     let title = field(&done, "title").as_str().unwrap().to_owned();
     assert!(title.starts_with("from inside") && title.contains("\"own\":7") && !title.contains("\"n\""), "{title}");
     assert_eq!(done.to_json().unwrap(), json!({ "log": ["before", "after"], "n": 3, "text": "", "title": title }));
 }
 
-/// R-FWK-8: a shared sum comes out as it is inside, not added to itself; parallel graphs inside add up.
+/// R-FWK-8: a shared sum is passed out as its increase and is not added to itself; parallel subgraphs add up.
 #[tokio::test]
 async fn a_shared_sum_is_not_doubled() {
     let child = inner("inner", || json!({ "n": -1, "text": "b" })).compile().unwrap();
-    let done = around(&child).compile().unwrap().run(json!({ "n": 5, "text": "a" })).await.unwrap();
+    let done = around(&child).compile().unwrap().invoke(json!({ "n": 5, "text": "a" })).await.unwrap();
     assert_eq!((field(&done, "n"), field(&done, "text")), (json!(4), json!("ab")));
     let mut g = graph("outer");
     for name in ["left", "right"] {
-        let child = g.node(name, child.clone());
-        g.edge(START, child).edge(child, END);
+        let child = g.add_node(name, child.clone());
+        g.add_edge(START, child).add_edge(child, END);
     }
-    let done = g.compile().unwrap().run(json!({ "n": 5, "text": "a" })).await.unwrap();
+    let done = g.compile().unwrap().invoke(json!({ "n": 5, "text": "a" })).await.unwrap();
     assert_eq!((field(&done, "n"), field(&done, "text")), (json!(3), json!("abb")));
 }
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Sums {
     #[reduce(add)]
     count: u64,
@@ -82,82 +83,82 @@ struct Sums {
     weight: f64,
 }
 
-/// R-FWK-8: so does a typed one, whether a node inside adds to it or sets it.
+/// R-FWK-8: so is a typed one, whether a node of the subgraph adds to it or sets it.
 #[tokio::test]
 async fn a_typed_sum_is_added_to_or_set() {
     for (set, expected) in [(false, (7, 2.5)), (true, (1, 0.5))] {
-        let mut inner = Graph::<Sums>::new("inner");
-        let a = inner.node("a", move || match set {
+        let mut inner = StateGraph::<Sums>::new("inner");
+        let a = inner.add_node("a", move || match set {
             false => Sums::update().count(2u64).weight(0.5),
             true => Sums::update().count(Overwrite(1u64)).weight(Overwrite(0.5)),
         });
-        inner.edge(START, a).edge(a, END);
-        let mut outer = Graph::<Sums>::new("outer");
-        let child = outer.node("child", inner.compile().unwrap());
-        outer.edge(START, child).edge(child, END);
-        let done = outer.compile().unwrap().run(Sums::input().count(5u64).weight(2.0)).await.unwrap();
+        inner.add_edge(START, a).add_edge(a, END);
+        let mut outer = StateGraph::<Sums>::new("outer");
+        let child = outer.add_node("child", inner.compile().unwrap());
+        outer.add_edge(START, child).add_edge(child, END);
+        let done = outer.compile().unwrap().invoke(Sums::input().count(5u64).weight(2.0)).await.unwrap();
         assert_eq!((done.state.count, done.state.weight), expected);
     }
 }
 
-/// R-FWK-8: what the inner graph leaves as it was is not written outside.
+/// R-FWK-8: fields that the subgraph does not change are not written in the parent.
 #[tokio::test]
 async fn unchanged_fields_are_not_written_outside() {
     let child = inner("inner", says("inside")).compile().unwrap();
     let mut g = graph("outer");
-    let child = g.node("child", child);
-    let sibling = g.node("sibling", || json!({ "title": "sibling", "n": 1 }));
-    g.edge(START, child).edge(START, sibling).edge(child, END).edge(sibling, END);
-    let done = g.compile().unwrap().run(json!({ "n": 5, "title": "given" })).await.unwrap();
+    let child = g.add_node("child", child);
+    let sibling = g.add_node("sibling", || json!({ "title": "sibling", "n": 1 }));
+    g.add_edge(START, child).add_edge(START, sibling).add_edge(child, END).add_edge(sibling, END);
+    let done = g.compile().unwrap().invoke(json!({ "n": 5, "title": "given" })).await.unwrap();
     assert_eq!(
         (field(&done, "title"), field(&done, "n"), field(&done, "log")),
         (json!("sibling"), json!(6), json!(["inside"]))
     );
 }
 
-/// R-FWK-8: a send to an inner graph is its input.
+/// R-FWK-8: a send to a subgraph is its input.
 #[tokio::test]
 async fn a_send_is_the_input_of_an_inner_graph() {
-    let child = inner("inner", |s: View<Record>| json!({ "log": [s.get("title")] })).compile().unwrap();
+    let child = inner("inner", |s: View<DynamicState>| json!({ "log": [s.get("title")] })).compile().unwrap();
     let mut g = graph("outer");
-    let (fan, child) = (g.node("fan", says("fan")), g.node("child", child));
-    g.edge(START, fan).edge(child, END);
-    g.route(
+    let (fan, child) = (g.add_node("fan", says("fan")), g.add_node("child", child));
+    g.add_edge(START, fan).add_edge(child, END);
+    g.add_conditional_edges(
         fan,
-        move |_: &Record| ["x", "y"].map(|title| Send::new(child, json!({ "title": title }))).to_vec(),
+        move |_: &DynamicState| ["x", "y"].map(|title| SendTo::new(child, json!({ "title": title }))).to_vec(),
         [child],
     );
     assert_eq!(log_of(g).await, json!(["fan", "x", "y"]));
 }
 
-/// R-FWK-8, R-REF-118: a command to the parent is applied there, from one and from two graphs deep.
+/// R-FWK-8, R-REF-118: a command for the parent graph is applied there, from one and from two levels below.
 #[tokio::test]
 async fn a_command_to_the_parent_routes_there() {
-    let command = || ToParent(Command::<Record>::goto("other").update(json!({ "log": ["told"], "n": 1 })));
+    let command = || ToParent(Command::<DynamicState>::goto("other").update(json!({ "log": ["told"], "n": 1 })));
     let child = inner("inner", command).compile().unwrap();
     let mut g = around(&child);
-    let other = g.node("other", says("other"));
-    g.edge(other, END).route("after", |_: &Record| END, [other.into(), END]);
-    let done = g.compile().unwrap().run(json!({ "n": 0 })).await.unwrap();
+    let other = g.add_node("other", says("other"));
+    g.add_edge(other, END).add_conditional_edges("after", |_: &DynamicState| END, [other.into(), END]);
+    let done = g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap();
     assert_eq!((field(&done, "log"), field(&done, "n")), (json!(["before", "told", "other"]), json!(1)));
 
-    let named = || ToParent(Command::<Record>::goto("other").update(json!({ "n": 1 })).in_graph("outer"));
+    let named = || ToParent(Command::<DynamicState>::goto("other").update(json!({ "n": 1 })).to_graph("outer"));
     let deep = inner("deep", named).compile().unwrap();
     let mut middle = graph("middle");
-    let (child, never) = (middle.node("child", deep), middle.node("never", says("never")));
-    middle.sequence([START, child.into(), never.into(), END]);
+    let (child, never) = (middle.add_node("child", deep), middle.add_node("never", says("never")));
+    middle.add_sequence([START, child.into(), never.into(), END]);
     let mut g = around(&middle.compile().unwrap());
-    let other = g.node("other", says("other"));
-    g.edge(other, END).route("after", |_: &Record| END, [other.into(), END]);
-    let done = g.compile().unwrap().run(json!({ "n": 0 })).await.unwrap();
+    let other = g.add_node("other", says("other"));
+    g.add_edge(other, END).add_conditional_edges("after", |_: &DynamicState| END, [other.into(), END]);
+    let done = g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap();
     assert_eq!((field(&done, "log"), field(&done, "n")), (json!(["before", "other"]), json!(1)));
 }
 
-/// R-FWK-8: events carry the path of the graph they happened in.
+/// R-FWK-8: events carry the namespace of their graph.
 #[tokio::test]
 async fn events_carry_the_path() {
     let child = inner("inner", says("inside")).compile().unwrap();
-    let (lines, done) = transcript(around(&child).compile().unwrap().run(json!({ "n": 0 }))).await;
+    let (lines, done) = transcript(around(&child).compile().unwrap().invoke(json!({ "n": 0 }))).await;
     assert!(done.unwrap().is_finished());
     let inside: Vec<&str> = lines.iter().map(String::as_str).filter(|line| line.starts_with("child: ")).collect();
     assert!(inside[0].starts_with("child: begins with"));
@@ -167,79 +168,80 @@ async fn events_carry_the_path() {
     );
 }
 
-/// A child that counts in a field of its own how often it was called, and notes it in the shared log.
-fn counting(persistence: Persistence) -> Compiled<Record> {
+/// A subgraph that counts its calls in a private field, and records the count in the shared log.
+fn counting(persistence: SubgraphPersistence) -> CompiledGraph<DynamicState> {
     let fields = json!({
         "log": { "type": "array", "reducer": "append", "default": [] },
         "calls": { "type": "integer", "reducer": "add", "default": 0 },
     });
-    let mut g = Graph::<Record>::with_schema("inner", Schema::from_json("inner", &fields).unwrap());
-    let a = g.node("a", || json!({ "calls": 1 }));
-    let b = g.node("b", |s: View<Record>| json!({ "log": [s.get("calls")] }));
-    g.sequence([START, a.into(), b.into(), END]).persistence(persistence);
+    let mut g = StateGraph::<DynamicState>::with_schema("inner", Schema::from_json("inner", &fields).unwrap());
+    let a = g.add_node("a", || json!({ "calls": 1 }));
+    let b = g.add_node("b", |s: View<DynamicState>| json!({ "log": [s.get("calls")] }));
+    g.add_sequence([START, a.into(), b.into(), END]).subgraph_persistence(persistence);
     let child = g.compile().unwrap();
     let mut outer = graph("outer");
-    let child = outer.node("child", child);
-    outer.edge(START, child).edge(child, END).checkpointer(Memory::new());
+    let child = outer.add_node("child", child);
+    outer.add_edge(START, child).add_edge(child, END).checkpointer(MemoryCheckpointer::new());
     outer.compile().unwrap()
 }
 
-/// R-FWK-8, R-REF-98: an inner graph starts fresh for each call, keeps one state for the thread, or is never saved.
+/// R-FWK-8, R-REF-98: a subgraph starts empty for each call, keeps one state per thread, or is never saved.
 #[tokio::test]
 async fn an_inner_graph_keeps_its_state_as_told() {
     let rows = [
-        (Persistence::Inherit, json!([1, 1]), 3),
-        (Persistence::PerThread, json!([1, 2]), 2),
-        (Persistence::Stateless, json!([1, 1]), 1),
+        (SubgraphPersistence::Inherit, json!([1, 1]), 3),
+        (SubgraphPersistence::PerThread, json!([1, 2]), 2),
+        (SubgraphPersistence::Stateless, json!([1, 1]), 1),
     ];
     for (persistence, expected, places) in rows {
         let graph = counting(persistence);
-        graph.run(json!({ "n": 0 })).thread("t").await.unwrap();
-        let done = graph.run(json!({ "n": 0 })).thread("t").await.unwrap();
+        graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
+        let done = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         assert_eq!(field(&done, "log"), expected, "{persistence:?}");
         assert_eq!(graph.threads().namespaces("t").await.unwrap().len(), places, "{persistence:?}");
     }
 }
 
-/// A graph inside that asks between two nodes that count their runs.
-fn asking(persistence: Persistence) -> (Graph<Record>, Count, Count) {
-    let (mut g, before, asked) = (graph("inner"), Count::default(), Count::default());
+/// A subgraph that interrupts between two nodes that count their runs.
+fn asking(persistence: SubgraphPersistence) -> (StateGraph<DynamicState>, CallCounter, CallCounter) {
+    let (mut g, before, asked) = (graph("inner"), CallCounter::default(), CallCounter::default());
     let (befores, askeds) = (before.clone(), asked.clone());
-    let first = g.node("first", move || {
+    let first = g.add_node("first", move || {
         befores.up();
         json!({ "log": ["first"] })
     });
-    let ask = g.node("ask", move |ask: Ask| {
+    let ask = g.add_node("ask", move |ask: Interrupts| {
         askeds.up();
-        async move { Ok::<_, NodeError>(json!({ "log": [ask.person::<String>("who?", "you").await?] })) }
+        async move { Ok::<_, NodeError>(json!({ "log": [ask.raise::<String>("who?", "you").await?] })) }
     });
-    let last = g.node("last", says("last"));
-    g.sequence([START, first.into(), ask.into(), last.into(), END]).persistence(persistence);
+    let last = g.add_node("last", says("last"));
+    g.add_sequence([START, first.into(), ask.into(), last.into(), END]).subgraph_persistence(persistence);
     (g, before, asked)
 }
 
-/// R-FWK-8, R-REF-80: a question inside surfaces once, with its path; the answer goes on inside, without repeating.
+/// R-FWK-8, R-REF-80: an interrupt of a subgraph is reported once, with its namespace; resuming continues inside,
+/// without repeating.
 #[tokio::test]
 async fn a_question_inside_surfaces_once_and_resumes_inside() {
     for depth in [1, 2] {
-        let (mut inner, before, asked) = asking(Persistence::Inherit);
+        let (mut inner, before, asked) = asking(SubgraphPersistence::Inherit);
         let mut graph = inner.compile().unwrap();
         for level in 0..depth {
             let mut g = around(&graph);
             if level + 1 == depth {
-                g.checkpointer(Memory::new());
+                g.checkpointer(MemoryCheckpointer::new());
             }
             graph = g.compile().unwrap();
         }
-        let (lines, paused) = transcript(graph.run(json!({ "n": 0 })).thread("t")).await;
+        let (lines, paused) = transcript(graph.invoke(json!({ "n": 0 })).thread("t")).await;
         let paused = paused.unwrap();
-        let [question] = paused.questions() else { panic!("{:?}", paused.status) };
+        let [question] = paused.interrupts() else { panic!("{:?}", paused.end) };
         assert_eq!(
             (&*question.node, question.name.as_str(), question.namespace.as_str().matches("child").count()),
             ("ask", "who?", depth)
         );
         assert_eq!(lines.iter().filter(|line| *line == "asks 1").count(), 1);
-        assert_eq!(graph.threads().state("t").await.unwrap().questions().len(), 1);
+        assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts().len(), 1);
         let done = graph.resume("t", "me").await.unwrap();
         let (befores, afters) = (vec!["before"; depth], vec!["after"; depth]);
         assert_eq!(field(&done, "log"), json!([befores, vec!["first", "me", "last"], afters].concat()));
@@ -247,87 +249,92 @@ async fn a_question_inside_surfaces_once_and_resumes_inside() {
     }
 }
 
-/// R-FWK-8: a question in an inner graph that is never saved is answered too; the graph inside starts again.
+/// R-FWK-8: an interrupt of a subgraph that is never saved can be resumed too; the subgraph starts again.
 #[tokio::test]
 async fn a_question_in_an_unsaved_graph_can_be_answered() {
-    let (mut inner, before, _) = asking(Persistence::Stateless);
-    let graph = around(&inner.compile().unwrap()).checkpointer(Memory::new()).compile().unwrap();
-    assert_eq!(graph.run(json!({ "n": 0 })).thread("t").await.unwrap().questions().len(), 1);
+    let (mut inner, before, _) = asking(SubgraphPersistence::Stateless);
+    let graph = around(&inner.compile().unwrap()).checkpointer(MemoryCheckpointer::new()).compile().unwrap();
+    assert_eq!(graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap().interrupts().len(), 1);
     let done = graph.resume("t", "me").await.unwrap();
-    assert_eq!(done.status, Status::Finished);
+    assert_eq!(done.end, RunEnd::Finished);
     assert_eq!((field(&done, "log"), before.get()), (json!(["before", "first", "me", "last", "after"]), 2));
 }
 
-/// R-FWK-8: tasks of one node that share one state for the thread do not mix up their questions.
+/// R-FWK-8: tasks of one node with one state per thread do not mix up their interrupts.
 #[tokio::test]
 async fn sends_to_an_inner_graph_with_one_state_keep_apart() {
-    let (mut inner, before, _) = asking(Persistence::PerThread);
+    let (mut inner, before, _) = asking(SubgraphPersistence::PerThread);
     let mut g = graph("outer");
-    let (fan, child) = (g.node("fan", says("fan")), g.node("child", inner.compile().unwrap()));
-    g.edge(START, fan).edge(child, END).checkpointer(Memory::new());
-    g.route(fan, move |_: &Record| [1, 2].map(|n| Send::new(child, json!({ "n": n }))).to_vec(), [child]);
+    let (fan, child) = (g.add_node("fan", says("fan")), g.add_node("child", inner.compile().unwrap()));
+    g.add_edge(START, fan).add_edge(child, END).checkpointer(MemoryCheckpointer::new());
+    g.add_conditional_edges(
+        fan,
+        move |_: &DynamicState| [1, 2].map(|n| SendTo::new(child, json!({ "n": n }))).to_vec(),
+        [child],
+    );
     let graph = g.compile().unwrap();
-    let paused = graph.run(json!({ "n": 0 })).thread("t").await.unwrap();
+    let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
     let answers =
-        paused.questions().iter().enumerate().map(|(place, question)| (question.id, json!(format!("answer {place}"))));
+        paused.interrupts().iter().enumerate().map(|(place, question)| (question.id, json!(format!("answer {place}"))));
     let done = graph.resume_with("t", answers.collect()).await.unwrap();
-    assert_eq!(done.status, Status::Finished);
+    assert_eq!(done.end, RunEnd::Finished);
     assert_eq!(field(&done, "log"), json!(["fan", "first", "answer 0", "last", "first", "answer 1", "last"]));
     assert_eq!(before.get(), 2);
 }
 
-/// R-FWK-8: two children that ask in one superstep are answered one by one.
+/// R-FWK-8: two subgraphs that interrupt in one superstep are resumed one by one.
 #[tokio::test]
 async fn children_that_ask_together_are_answered_apart() {
     let mut g = graph("outer");
     for name in ["left", "right"] {
-        let child = g.node(name, asking(Persistence::Inherit).0.compile().unwrap());
-        g.edge(START, child).edge(child, END);
+        let child = g.add_node(name, asking(SubgraphPersistence::Inherit).0.compile().unwrap());
+        g.add_edge(START, child).add_edge(child, END);
     }
-    g.checkpointer(Memory::new());
+    g.checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
-    let paused = graph.run(json!({ "n": 0 })).thread("t").await.unwrap();
-    let ids: Vec<_> = paused.questions().iter().map(|question| question.id).collect();
+    let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
+    let ids: Vec<_> = paused.interrupts().iter().map(|question| question.id).collect();
     assert_eq!(ids.len(), 2);
-    assert_eq!(graph.resume("t", "x").await.unwrap_err().code(), Code::InvalidResume);
+    assert_eq!(graph.resume("t", "x").await.unwrap_err().code(), ErrorCode::InvalidResume);
     let half = graph.resume_with("t", [(ids[1], json!("R"))].into()).await.unwrap();
-    assert_eq!(half.questions().iter().map(|question| question.id).collect::<Vec<_>>(), [ids[0]]);
+    assert_eq!(half.interrupts().iter().map(|question| question.id).collect::<Vec<_>>(), [ids[0]]);
     let done = graph.resume("t", "L").await.unwrap();
     assert_eq!(field(&done, "log"), json!(["first", "L", "last", "first", "R", "last"]));
 }
 
-/// R-FWK-8: a failure inside keeps what is finished inside; going on runs only the rest.
+/// R-FWK-8: a failure in a subgraph keeps its finished tasks; continuing runs only the rest.
 #[tokio::test]
 async fn a_failure_inside_goes_on_inside() {
-    let (mut inner, before) = (graph("inner"), Count::default());
-    let (befores, tries) = (before.clone(), Count::default());
-    let first = inner.node("first", move || json!({ "log": [befores.up()] }));
-    let flaky = inner
-        .node("flaky", move || if tries.up() < 2 { Err(NodeError::new("no")) } else { Ok(json!({ "log": ["well"] })) });
-    inner.sequence([START, first.into(), flaky.into(), END]);
-    let graph = around(&inner.compile().unwrap()).checkpointer(Memory::new()).compile().unwrap();
-    let error = graph.run(json!({ "n": 0 })).thread("t").await.unwrap_err();
-    assert_eq!((error.code(), error.place().node.as_deref()), (Code::NodeFailed, Some("flaky")));
-    let done = graph.go_on("t").await.unwrap();
+    let (mut inner, before) = (graph("inner"), CallCounter::default());
+    let (befores, tries) = (before.clone(), CallCounter::default());
+    let first = inner.add_node("first", move || json!({ "log": [befores.up()] }));
+    let flaky = inner.add_node("flaky", move || {
+        if tries.up() < 2 { Err(NodeError::new("no")) } else { Ok(json!({ "log": ["well"] })) }
+    });
+    inner.add_sequence([START, first.into(), flaky.into(), END]);
+    let graph = around(&inner.compile().unwrap()).checkpointer(MemoryCheckpointer::new()).compile().unwrap();
+    let error = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap_err();
+    assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::NodeFailed, Some("flaky")));
+    let done = graph.continue_thread("t").await.unwrap();
     assert_eq!((field(&done, "log"), before.get()), (json!(["before", 1, "well", "after"]), 1));
 }
 
-/// R-FWK-8, R-REF-120: a node may call a graph by hand as its own part; called twice it keeps two histories.
+/// R-FWK-8, R-REF-120: a node may call a graph explicitly; called twice, the graph has two histories.
 #[tokio::test]
 async fn a_node_may_run_a_graph_inside_itself() {
-    let child = inner("inner", |s: View<Record>| json!({ "log": [s.get("n")] })).compile().unwrap();
+    let child = inner("inner", |s: View<DynamicState>| json!({ "log": [s.get("n")] })).compile().unwrap();
     let mut g = graph("outer");
-    let a = g.node("a", move |cx: Cx| {
+    let a = g.add_node("a", move |cx: TaskContext| {
         let child = child.clone();
         async move {
-            let first = child.run(json!({ "n": 1 })).inside(&cx).await?;
-            let second = child.run(json!({ "n": 2 })).inside(&cx).await?;
+            let first = child.invoke(json!({ "n": 1 })).nested_in(&cx).await?;
+            let second = child.invoke(json!({ "n": 2 })).nested_in(&cx).await?;
             Ok::<_, NodeError>(json!({ "log": [field(&first, "log"), field(&second, "log")] }))
         }
     });
-    g.edge(START, a).edge(a, END).checkpointer(Memory::new());
+    g.add_edge(START, a).add_edge(a, END).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
-    let done = graph.run(json!({ "n": 0 })).thread("t").await.unwrap();
+    let done = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
     assert_eq!(field(&done, "log"), json!([[1], [2]]));
     assert_eq!(graph.threads().namespaces("t").await.unwrap().len(), 3);
 }

@@ -1,15 +1,15 @@
-//! What the tests share: dynamic graphs in a line, a list of calls, and a look at everything that is stored.
+//! Shared test utilities: sequential dynamic graphs, a list of calls, and access to stored data.
 
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use superstep::core::checkpoint::{Question, Source};
+use superstep::core::checkpoint::{CheckpointSource, Interrupt};
 use superstep::core::id::CheckpointId;
 use superstep::core::port::{Checkpointer, HistoryQuery};
 use superstep::prelude::*;
-use superstep::{Compiled, Error, Outcome, Record, Schema, Snapshot};
+use superstep::{CompiledGraph, DynamicState, Error, Outcome, Schema, StateSnapshot};
 
-/// What was called, in order.
+/// Recorded calls, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Calls(Arc<Mutex<Vec<String>>>);
 
@@ -18,12 +18,12 @@ impl Calls {
         self.0.lock().unwrap().push(what.into());
     }
 
-    /// What was called since the last look.
+    /// Returns the calls since the last use.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 
-    /// A node that notes its name here and in the field `log`.
+    /// A node that records its name here and in the field `log`.
     pub(crate) fn step(&self, name: &'static str) -> impl Fn() -> Value + std::marker::Send + Sync + 'static {
         let calls = self.clone();
         move || {
@@ -33,64 +33,64 @@ impl Calls {
     }
 }
 
-/// A graph over a dynamic state, kept in memory.
-pub(crate) fn dynamic(fields: Value) -> Graph<Record> {
-    let mut graph = Graph::with_schema("test", Schema::from_json("state", &fields).unwrap());
-    graph.checkpointer(Memory::new());
+/// A graph over a dynamic state, with an in-memory checkpointer.
+pub(crate) fn dynamic(fields: Value) -> StateGraph<DynamicState> {
+    let mut graph = StateGraph::with_schema("test", Schema::from_json("state", &fields).unwrap());
+    graph.checkpointer(MemoryCheckpointer::new());
     graph
 }
 
-/// The field most tests look at: a list of what happened.
+/// The field that most tests read: a list of events.
 pub(crate) fn log_field() -> Value {
     json!({ "type": "array", "reducer": "append", "default": [] })
 }
 
-/// A graph of nodes in a row, each of which notes its name.
-pub(crate) fn line(calls: &Calls, names: &[&'static str]) -> Graph<Record> {
+/// A graph of sequential nodes, each of which records its name.
+pub(crate) fn line(calls: &Calls, names: &[&'static str]) -> StateGraph<DynamicState> {
     let mut graph = dynamic(json!({ "log": log_field(), "topic": null }));
     let mut row = vec![START];
     for name in names {
-        row.push(graph.node(name, calls.step(name)).into());
+        row.push(graph.add_node(name, calls.step(name)).into());
     }
     row.push(END);
-    graph.sequence(row);
+    graph.add_sequence(row);
     graph
 }
 
-/// The states of a thread, newest first.
-pub(crate) async fn history<S: State>(graph: &Compiled<S>, thread: &str) -> Vec<Snapshot<S>> {
-    graph.threads().history(thread, &HistoryQuery::default()).await.unwrap()
+/// Returns the states of a thread, newest first.
+pub(crate) async fn history<S: GraphState>(graph: &CompiledGraph<S>, thread: &str) -> Vec<StateSnapshot<S>> {
+    graph.threads().get_state_history(thread, &HistoryQuery::default()).await.unwrap()
 }
 
-/// A thread's checkpoints oldest first: id, parent, step, source, what is due.
-pub(crate) type Row = (CheckpointId, Option<CheckpointId>, i64, Source, Vec<String>);
+/// A checkpoint of a thread: id, parent, step, source, next nodes.
+pub(crate) type Row = (CheckpointId, Option<CheckpointId>, i64, CheckpointSource, Vec<String>);
 
-pub(crate) async fn rows<S: State>(graph: &Compiled<S>, thread: &str) -> Vec<Row> {
-    let row = |seen: &Snapshot<S>| {
+pub(crate) async fn rows<S: GraphState>(graph: &CompiledGraph<S>, thread: &str) -> Vec<Row> {
+    let row = |seen: &StateSnapshot<S>| {
         let saved = &seen.checkpoint;
         (saved.id, saved.parent, saved.step, saved.source, seen.next.clone())
     };
     history(graph, thread).await.iter().rev().map(row).collect()
 }
 
-/// The checkpoint after which these nodes are due.
-pub(crate) async fn due_at(graph: &Compiled<Record>, thread: &str, next: &[&str]) -> CheckpointId {
+/// Returns the checkpoint with these next nodes.
+pub(crate) async fn due_at(graph: &CompiledGraph<DynamicState>, thread: &str, next: &[&str]) -> CheckpointId {
     let found = history(graph, thread).await.into_iter().rev().find(|seen| seen.next == next);
     found.unwrap_or_else(|| panic!("no checkpoint at which {next:?} is due")).id()
 }
 
-/// The log of a dynamic state.
-pub(crate) fn log(state: &Record) -> Vec<String> {
+/// Returns the log of a dynamic state.
+pub(crate) fn log(state: &DynamicState) -> Vec<String> {
     serde_json::from_value(state.get("log").into_owned()).unwrap()
 }
 
-/// The one question a run waits for.
-pub(crate) fn only_question<S: std::marker::Send + Sync + 'static>(outcome: &Outcome<S>) -> Question {
-    let [question] = outcome.questions() else { panic!("{} questions", outcome.questions().len()) };
+/// Returns the only open interrupt of a run.
+pub(crate) fn only_question<S: std::marker::Send + Sync + 'static>(outcome: &Outcome<S>) -> Interrupt {
+    let [question] = outcome.interrupts() else { panic!("{} questions", outcome.interrupts().len()) };
     question.clone()
 }
 
-/// The error of a call that must fail.
+/// Returns the error of a call that must fail.
 pub(crate) fn refused<T>(result: Result<T, Error>) -> Error {
     match result {
         Ok(_) => panic!("it went well"),
@@ -98,7 +98,7 @@ pub(crate) fn refused<T>(result: Result<T, Error>) -> Error {
     }
 }
 
-/// Everything stored of a thread, as one text: checkpoints, values, what is known of tasks.
+/// Returns all stored data of a thread as text: checkpoints, values, pending entries.
 pub(crate) async fn stored(memory: &impl Checkpointer, thread: &str) -> String {
     let thread = thread.into();
     let mut text = String::new();

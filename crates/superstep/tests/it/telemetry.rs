@@ -1,9 +1,9 @@
-//! What can be seen of runs from outside: spans, log lines, measurements, cost.
+//! Telemetry of runs: spans, log lines, metrics, cost.
 
-mod lines;
-mod measured;
+mod disabled;
+mod logs;
+mod metrics;
 mod spans;
-mod unwatched;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use superstep::Compiled;
-use superstep::core::message::Usage;
-use superstep::model::{Reply, Scripted, SharedModel};
+use superstep::CompiledGraph;
+use superstep::core::message::TokenUsage;
+use superstep::models::{ScriptedModel, ScriptedReply, SharedModel};
 use superstep::prelude::*;
-use superstep::tool::wants_tools;
+use superstep::tools::has_pending_tool_calls;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -25,7 +25,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Chat {
     #[reduce(messages)]
     pub(crate) messages: Messages,
@@ -33,7 +33,7 @@ pub(crate) struct Chat {
     pub(crate) log: Vec<String>,
 }
 
-/// What a person says: found in nothing that is told.
+/// A text of the user, which no span or log line may contain.
 pub(crate) const SECRET: &str = "my-number-is-555";
 
 /// Looks a number up.
@@ -42,80 +42,81 @@ async fn look_up(number: String) -> String {
     format!("{number} belongs to {SECRET}")
 }
 
-async fn think(chat: View<Chat>, model: Ctx<SharedModel>, cx: Cx) -> Result<ChatUpdate, NodeError> {
+async fn think(chat: View<Chat>, model: RunContext<SharedModel>, cx: TaskContext) -> Result<ChatUpdate, NodeError> {
     let answer = cx.model(&model).messages(&chat.messages).await?;
     Ok(Chat::update().messages(answer.message))
 }
 
-/// A model that asks for a tool and then answers.
-pub(crate) fn script() -> Scripted {
-    let call = Reply::call("look_up", json!({ "number": SECRET })).with_usage(Usage::new(100, 10));
-    Scripted::new([call, Reply::text(format!("It is {SECRET}.")).with_usage(Usage::new(200, 20))]).named("fast")
+/// A model that calls a tool and then responds.
+pub(crate) fn script() -> ScriptedModel {
+    let call = ScriptedReply::tool_call("look_up", json!({ "number": SECRET })).with_usage(TokenUsage::new(100, 10));
+    ScriptedModel::new([call, ScriptedReply::text(format!("It is {SECRET}.")).with_usage(TokenUsage::new(200, 20))])
+        .with_name("fast")
 }
 
-/// A model and its tools, in a circle.
-pub(crate) fn agent() -> Graph<Chat, SharedModel> {
-    let mut graph = Graph::<Chat, SharedModel>::new("agent");
-    let (think, tools) = (graph.node("think", think), graph.node("tools", ToolNode::new([look_up()])));
-    graph.edge(START, think).edge(tools, think);
-    graph.route(
+/// A model and its tools, in a loop.
+pub(crate) fn agent() -> StateGraph<Chat, SharedModel> {
+    let mut graph = StateGraph::<Chat, SharedModel>::new("agent");
+    let (think, tools) = (graph.add_node("think", think), graph.add_node("tools", ToolNode::new([look_up()])));
+    graph.add_edge(START, think).add_edge(tools, think);
+    graph.add_conditional_edges(
         think,
-        move |chat: &Chat| if wants_tools(&chat.messages) { Go::to(tools) } else { Go::end() },
+        move |chat: &Chat| if has_pending_tool_calls(&chat.messages) { Goto::node(tools) } else { Goto::end() },
         [tools.into(), END],
     );
     graph
 }
 
-/// Runs the agent to its end, on a thread of a store in memory.
-pub(crate) async fn run_agent(agent: &Compiled<Chat, SharedModel>) -> superstep::Outcome<Chat> {
-    let run = agent.run(Chat::input().messages(SECRET)).checkpointer(Memory::new()).thread("t1");
+/// Runs the agent to its end, on a thread of an in-memory checkpointer.
+pub(crate) async fn run_agent(agent: &CompiledGraph<Chat, SharedModel>) -> superstep::Outcome<Chat> {
+    let run = agent.invoke(Chat::input().messages(SECRET)).checkpointer(MemoryCheckpointer::new()).thread("t1");
     run.context(script().into()).await.unwrap()
 }
 
-/// One span as it was told.
+/// A recorded span.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedSpan {
     pub(crate) name: String,
     pub(crate) parent: Option<usize>,
     pub(crate) fields: BTreeMap<String, String>,
     pub(crate) is_closed: bool,
 }
 
-/// What a log line says, and its fields.
+/// Message and fields of a log line.
 type Line = (String, BTreeMap<String, String>);
 
-/// Everything that is told while it listens.
+/// A subscriber that records all spans and log lines.
 #[derive(Clone, Default)]
-pub(crate) struct Listening {
-    spans: Arc<Mutex<Vec<Seen>>>,
+pub(crate) struct RecordingSubscriber {
+    spans: Arc<Mutex<Vec<RecordedSpan>>>,
     lines: Arc<Mutex<Vec<Line>>>,
 }
 
-impl Listening {
-    /// Listens on this thread until the guard is dropped.
+impl RecordingSubscriber {
+    /// Installs the subscriber on this OS thread until the guard is dropped.
     pub(crate) fn at(level: LevelFilter) -> (Self, DefaultGuard) {
         let listening = Self::default();
         let subscriber = Registry::default().with(listening.clone().with_filter(level));
         (listening, tracing::subscriber::set_default(subscriber))
     }
 
-    pub(crate) fn spans(&self) -> Vec<Seen> {
+    pub(crate) fn spans(&self) -> Vec<RecordedSpan> {
         self.spans.lock().unwrap().clone()
     }
 
-    /// The first span of that name.
-    pub(crate) fn span(&self, name: &str) -> Seen {
+    /// Returns the first span with this name.
+    pub(crate) fn span(&self, name: &str) -> RecordedSpan {
         let found = self.spans().into_iter().find(|span| span.name == name);
         found.unwrap_or_else(|| panic!("there is no span `{name}`:\n{}", self.tree()))
     }
 
-    /// Log lines of that message.
+    /// Returns the log lines with this message.
     pub(crate) fn lines(&self, message: &str) -> Vec<BTreeMap<String, String>> {
         let lines = self.lines.lock().unwrap();
         lines.iter().filter(|(_, fields)| fields["message"] == message).map(|(_, fields)| fields.clone()).collect()
     }
 
-    /// The names of spans, each under its parent, in the order they began.
+    /// Returns the names of spans, each under its parent, in the order of their start.
     pub(crate) fn tree(&self) -> String {
         let spans = self.spans();
         let mut text = String::new();
@@ -125,13 +126,13 @@ impl Listening {
         text
     }
 
-    /// Every word that was told.
+    /// Returns all recorded text.
     pub(crate) fn everything(&self) -> String {
         format!("{:?}\n{:?}", self.spans(), self.lines.lock().unwrap())
     }
 }
 
-fn branch(spans: &[Seen], place: usize, depth: usize, text: &mut String) {
+fn branch(spans: &[RecordedSpan], place: usize, depth: usize, text: &mut String) {
     let span = &spans[place];
     let name = span.fields.get("otel.name").unwrap_or(&span.name);
     text.push_str(&format!("{}{name}\n", "  ".repeat(depth)));
@@ -140,10 +141,10 @@ fn branch(spans: &[Seen], place: usize, depth: usize, text: &mut String) {
     }
 }
 
-/// The place of a span in the list.
+/// Index of a span in the list.
 struct At(usize);
 
-impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for Listening {
+impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for RecordingSubscriber {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if attributes.metadata().target() != "superstep" {
             return;
@@ -154,7 +155,7 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for Listening {
         attributes.record(&mut fields);
         let mut spans = self.spans.lock().unwrap();
         span.extensions_mut().insert(At(spans.len()));
-        spans.push(Seen { name: span.name().to_owned(), parent, fields: fields.0, is_closed: false });
+        spans.push(RecordedSpan { name: span.name().to_owned(), parent, fields: fields.0, is_closed: false });
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {

@@ -1,199 +1,209 @@
-//! What is saved of threads: order and parents of checkpoints, new inputs, copies, removals.
+//! Persisted threads: order and parents of checkpoints, new inputs, copies, deletion.
 
 use std::sync::Arc;
 
 use serde_json::json;
-use superstep::agent::{MessagesState, messages_graph};
-use superstep::core::checkpoint::Namespace;
-use superstep::core::checkpoint::Source;
-use superstep::core::forward_checkpointer;
+use superstep::agents::{MessagesState, messages_graph};
+use superstep::core::checkpoint::CheckpointNamespace;
+use superstep::core::checkpoint::CheckpointSource;
+use superstep::core::delegate_checkpointer;
 use superstep::core::id::ThreadId;
-use superstep::core::port::{At, Checkpointer, HistoryQuery, Loaded, Retention, ThreadStatus, ThreadsQuery};
+use superstep::core::port::{
+    CheckpointSelector, CheckpointTuple, Checkpointer, HistoryQuery, Retention, ThreadStatus, ThreadsQuery,
+};
 use superstep::prelude::*;
-use superstep::{Code, Record};
+use superstep::{DynamicState, ErrorCode};
 
 use crate::support::{Calls, dynamic, history, line, log, log_field, refused, rows};
 
-/// R-FWK-34, R-REF-48, R-REF-49: step 0 is the input, step n follows the n-th superstep; ids rise, parents form a
-/// chain, newest is first.
+/// R-FWK-34, R-REF-48, R-REF-49: step 0 is the input, step n follows the n-th superstep; ids ascend, parents form a
+/// chain, the newest is first.
 #[tokio::test]
 async fn a_history_is_a_chain_with_the_newest_first() {
     let graph = line(&Calls::default(), &["a", "b"]).compile().unwrap();
-    let outcome = graph.run(json!({ "topic": "x" })).thread("t").await.unwrap();
+    let outcome = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
     let rows = rows(&graph, "t").await;
     let shown: Vec<_> = rows.iter().map(|(.., step, source, next)| (*step, *source, next.join(" "))).collect();
     assert_eq!(
         shown,
-        [(0, Source::Input, "a".to_owned()), (1, Source::Loop, "b".to_owned()), (2, Source::Loop, String::new())]
+        [
+            (0, CheckpointSource::Input, "a".to_owned()),
+            (1, CheckpointSource::Loop, "b".to_owned()),
+            (2, CheckpointSource::Loop, String::new())
+        ]
     );
     assert_eq!(rows[0].1, None);
     for pair in rows.windows(2) {
         assert!(pair[1].1 == Some(pair[0].0) && pair[0].0.to_string() < pair[1].0.to_string());
     }
     let newest = history(&graph, "t").await.remove(0);
-    assert_eq!((Some(newest.id()), newest.checkpoint.run), (outcome.checkpoint, outcome.run));
+    assert_eq!((Some(newest.id()), newest.checkpoint.run), (outcome.checkpoint, outcome.run_id));
     assert!(newest.checkpoint.time > 0 && &*newest.checkpoint.graph == "test");
 }
 
-/// R-FWK-33, R-REF-66: a history can be cut by place, number, source, step and run.
+/// R-FWK-33, R-REF-66: a history can be filtered by position, number, source, step and run.
 #[tokio::test]
 async fn a_history_can_be_cut() {
     let graph = line(&Calls::default(), &["a", "b"]).compile().unwrap();
-    let first = graph.run(json!({ "topic": "x" })).thread("t").await.unwrap();
-    graph.run(json!({ "topic": "y" })).thread("t").await.unwrap();
-    let count = async |query: HistoryQuery| graph.threads().history("t", &query).await.unwrap().len();
+    let first = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
+    graph.invoke(json!({ "topic": "y" })).thread("t").await.unwrap();
+    let count = async |query: HistoryQuery| graph.threads().get_state_history("t", &query).await.unwrap().len();
     assert_eq!(count(HistoryQuery::default()).await, 6);
     assert_eq!(count(HistoryQuery { limit: Some(4), ..HistoryQuery::default() }).await, 4);
     assert_eq!(count(HistoryQuery { before: first.checkpoint, ..HistoryQuery::default() }).await, 2);
-    assert_eq!(count(HistoryQuery { source: Some(Source::Input), ..HistoryQuery::default() }).await, 2);
+    assert_eq!(count(HistoryQuery { source: Some(CheckpointSource::Input), ..HistoryQuery::default() }).await, 2);
     assert_eq!(count(HistoryQuery { step: Some(2), ..HistoryQuery::default() }).await, 1);
-    assert_eq!(count(HistoryQuery { run: Some(first.run), ..HistoryQuery::default() }).await, 3);
+    assert_eq!(count(HistoryQuery { run: Some(first.run_id), ..HistoryQuery::default() }).await, 3);
 }
 
 /// R-FWK-31, R-REF-61, R-DEF-1: a stored checkpoint never changes when later supersteps change the same values.
 #[tokio::test]
 async fn a_stored_checkpoint_never_changes_later() {
     let mut graph = dynamic(json!({ "log": log_field(), "map": { "reducer": "deep_merge", "default": {} } }));
-    let node = graph.node("grow", |state: View<Record>| {
+    let node = graph.add_node("grow", |state: View<DynamicState>| {
         let n = log(&state).len();
         json!({ "log": format!("{n}"), "map": { "deep": { format!("k{n}"): [n] } } })
     });
-    graph.edge(START, node);
-    graph.route(
+    graph.add_edge(START, node);
+    graph.add_conditional_edges(
         node,
-        move |state: &Record| if log(state).len() < 6 { Go::to(node) } else { Go::end() },
+        move |state: &DynamicState| if log(state).len() < 6 { Goto::node(node) } else { Goto::end() },
         [node.into(), END],
     );
     let graph = graph.interrupt_after(["grow"]).compile().unwrap();
-    let mut outcome = graph.run(json!({ "map": {} })).thread("t").await.unwrap();
+    let mut outcome = graph.invoke(json!({ "map": {} })).thread("t").await.unwrap();
     let mut kept = Vec::new();
     while !outcome.is_finished() {
         kept.push((outcome.checkpoint.unwrap(), outcome.state.to_json()));
-        outcome = graph.go_on("t").await.unwrap();
+        outcome = graph.continue_thread("t").await.unwrap();
     }
     assert_eq!(kept.len(), 6);
     for (id, expected) in kept {
-        assert_eq!(graph.threads().state_at("t", id).await.unwrap().state.to_json(), expected);
+        assert_eq!(graph.threads().get_state_at("t", id).await.unwrap().state.to_json(), expected);
     }
 }
 
-/// R-FWK-53, R-REF-62: a number and its text name the same thread; names no store can hold are refused.
+/// R-FWK-53, R-REF-62: a number and its text name the same thread; invalid names are rejected.
 #[tokio::test]
 async fn numbers_and_text_name_one_thread() {
     let graph = line(&Calls::default(), &["a"]).compile().unwrap();
-    graph.run(json!({ "topic": "x" })).thread(7).await.unwrap();
-    graph.run(json!({ "topic": "x" })).thread("7").await.unwrap();
-    graph.run(json!({ "topic": "x" })).thread(7_u64).await.unwrap();
-    assert_eq!(log(&graph.threads().state(7_usize).await.unwrap().state), ["a", "a", "a"]);
+    graph.invoke(json!({ "topic": "x" })).thread(7).await.unwrap();
+    graph.invoke(json!({ "topic": "x" })).thread("7").await.unwrap();
+    graph.invoke(json!({ "topic": "x" })).thread(7_u64).await.unwrap();
+    assert_eq!(log(&graph.threads().get_state(7_usize).await.unwrap().state), ["a", "a", "a"]);
     for name in ["", "../etc", "a b", &"x".repeat(129)] {
-        let error = refused(graph.run(json!({ "topic": "x" })).thread(name).await);
-        assert!(error.code() == Code::InputInvalid && error.advice().is_some(), "{error}");
+        let error = refused(graph.invoke(json!({ "topic": "x" })).thread(name).await);
+        assert!(error.code() == ErrorCode::InputInvalid && error.help().is_some(), "{error}");
     }
 }
 
-/// R-GRA-38, R-GRA-40, R-REF-41, R-PRB-11: an input continues a finished thread and drops what was due on an unfinished one.
+/// R-GRA-38, R-GRA-40, R-REF-41, R-PRB-11: an input continues a finished thread and drops the next tasks of an
+/// unfinished one.
 #[tokio::test]
 async fn an_input_continues_a_thread_and_drops_what_was_due() {
     let calls = Calls::default();
     let graph = line(&calls, &["a", "b"]).compile().unwrap();
-    graph.run(json!({ "log": "1" })).thread("t").await.unwrap();
-    assert_eq!(log(&graph.run(json!({ "log": "2" })).thread("t").await.unwrap().state), ["1", "a", "b", "2", "a", "b"]);
-    graph.run(json!({ "log": "1" })).thread("u").interrupt_before(["b"]).await.unwrap();
+    graph.invoke(json!({ "log": "1" })).thread("t").await.unwrap();
+    assert_eq!(
+        log(&graph.invoke(json!({ "log": "2" })).thread("t").await.unwrap().state),
+        ["1", "a", "b", "2", "a", "b"]
+    );
+    graph.invoke(json!({ "log": "1" })).thread("u").interrupt_before(["b"]).await.unwrap();
     calls.take();
-    let ended = graph.run(json!({ "log": "2" })).thread("u").await.unwrap();
+    let ended = graph.invoke(json!({ "log": "2" })).thread("u").await.unwrap();
     assert_eq!(
         (log(&ended.state), calls.take()),
         (["1", "a", "2", "a", "b"].map(str::to_owned).to_vec(), vec!["a".to_owned(), "b".into()])
     );
 }
 
-/// R-GRA-40, R-REF-42: an empty input is refused, and there is nothing to go on with on a new thread.
+/// R-GRA-40, R-REF-42: an empty input is rejected, and a new thread cannot be continued.
 #[tokio::test]
 async fn an_empty_input_is_refused() {
     let calls = Calls::default();
     let graph = line(&calls, &["a"]).compile().unwrap();
     for input in [json!({}), json!(null)] {
-        let error = refused(graph.run(input).thread("t").await);
-        assert!(error.code() == Code::InputInvalid && error.message().contains("empty"), "{error}");
+        let error = refused(graph.invoke(input).thread("t").await);
+        assert!(error.code() == ErrorCode::InputInvalid && error.message().contains("empty"), "{error}");
     }
-    let error = refused(graph.go_on("t").await);
-    assert!(error.code() == Code::InputInvalid && error.message().contains("new"), "{error}");
+    let error = refused(graph.continue_thread("t").await);
+    assert!(error.code() == ErrorCode::InputInvalid && error.message().contains("new"), "{error}");
     assert!(calls.take().is_empty());
     assert_eq!(graph.threads().status("t").await.unwrap(), None);
 }
 
-/// R-FWK-33, R-REF-67: deleting a thread removes all of it, graphs inside included, and nothing of others.
+/// R-FWK-33, R-REF-67: deleting a thread removes all of its data, including subgraphs, and nothing of others.
 #[tokio::test]
 async fn deleting_a_thread_leaves_others_alone() {
     let inner = line(&Calls::default(), &["x", "y"]).compile().unwrap();
     let mut graph = dynamic(json!({ "log": log_field(), "topic": null }));
-    let node = graph.node("inner", inner);
-    graph.edge(START, node).edge(node, END);
+    let node = graph.add_node("inner", inner);
+    graph.add_edge(START, node).add_edge(node, END);
     let graph = graph.compile().unwrap();
     for thread in ["t", "u"] {
-        graph.run(json!({ "topic": "x" })).thread(thread).await.unwrap();
+        graph.invoke(json!({ "topic": "x" })).thread(thread).await.unwrap();
         assert_eq!(graph.threads().namespaces(thread).await.unwrap().len(), 2);
     }
     graph.threads().delete("t").await.unwrap();
     assert_eq!(graph.threads().status("t").await.unwrap(), None);
     assert!(graph.threads().namespaces("t").await.unwrap().is_empty());
-    assert_eq!(refused(graph.threads().state("t").await).code(), Code::NotFound);
-    assert_eq!(log(&graph.threads().state("u").await.unwrap().state), ["x", "y"]);
+    assert_eq!(refused(graph.threads().get_state("t").await).code(), ErrorCode::NotFound);
+    assert_eq!(log(&graph.threads().get_state("u").await.unwrap().state), ["x", "y"]);
 }
 
-fn asking() -> superstep::Compiled<Record> {
+fn asking() -> superstep::CompiledGraph<DynamicState> {
     let mut graph = dynamic(json!({ "log": log_field() }));
-    let before = graph.node("before", Calls::default().step("before"));
-    let ask = graph.node("ask", |ask: Ask| async move {
-        Ok::<_, NodeError>(json!({ "log": ask.person::<String>("name", 1).await? }))
+    let before = graph.add_node("before", Calls::default().step("before"));
+    let ask = graph.add_node("ask", |ask: Interrupts| async move {
+        Ok::<_, NodeError>(json!({ "log": ask.raise::<String>("name", 1).await? }))
     });
-    let after = graph.node("after", Calls::default().step("after"));
-    graph.sequence([START, before.into(), ask.into(), after.into(), END]);
+    let after = graph.add_node("after", Calls::default().step("after"));
+    graph.add_sequence([START, before.into(), ask.into(), after.into(), END]);
     graph.compile().unwrap()
 }
 
-/// R-FWK-33, R-REF-96: a copy has the state and the open question of its source, and goes its own way.
+/// R-FWK-33, R-REF-96: a copy has the state and the open interrupt of its source, and is independent.
 #[tokio::test]
 async fn a_copy_goes_its_own_way() {
     let graph = asking();
-    graph.run(json!({ "log": "in" })).thread("t").await.unwrap();
+    graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     graph.threads().copy("t", "copy").await.unwrap();
-    let (old, new) = (graph.threads().state("t").await.unwrap(), graph.threads().state("copy").await.unwrap());
+    let (old, new) = (graph.threads().get_state("t").await.unwrap(), graph.threads().get_state("copy").await.unwrap());
     assert_eq!(
-        (old.state.to_json(), old.next.clone(), old.questions().len()),
-        (new.state.to_json(), new.next.clone(), new.questions().len())
+        (old.state.to_json(), old.next.clone(), old.interrupts().len()),
+        (new.state.to_json(), new.next.clone(), new.interrupts().len())
     );
     assert_eq!(graph.threads().status("copy").await.unwrap(), Some(ThreadStatus::Interrupted));
     assert_eq!(log(&graph.resume("copy", "Ann").await.unwrap().state), ["in", "before", "Ann", "after"]);
-    assert_eq!(graph.threads().state("t").await.unwrap().questions().len(), 1);
+    assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts().len(), 1);
     assert_eq!(log(&graph.resume("t", "Bob").await.unwrap().state), ["in", "before", "Bob", "after"]);
-    assert_eq!(refused(graph.threads().copy("nowhere", "x").await).code(), Code::NotFound);
-    assert_eq!(refused(graph.threads().copy("t", "copy").await).code(), Code::InputInvalid);
+    assert_eq!(refused(graph.threads().copy("nowhere", "x").await).code(), ErrorCode::NotFound);
+    assert_eq!(refused(graph.threads().copy("t", "copy").await).code(), ErrorCode::InputInvalid);
 }
 
-/// R-FWK-43, R-REF-68: a pruned thread keeps its newest checkpoint whole: its open question is answered as on an
-/// unpruned twin.
+/// R-FWK-43, R-REF-68: a pruned thread keeps its latest checkpoint complete: its open interrupt is resumed as on an
+/// unpruned copy.
 #[tokio::test]
 async fn a_pruned_thread_goes_on_like_its_twin() {
     let graph = asking();
-    graph.run(json!({ "log": "in" })).thread("t").await.unwrap();
+    graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     graph.threads().copy("t", "twin").await.unwrap();
-    let retention = |dry_run| Retention { dry_run, ..Retention::last(1) };
+    let retention = |dry_run| Retention { dry_run, ..Retention::keep_last(1) };
     let planned = graph.threads().prune("t", &retention(true)).await.unwrap();
     assert_eq!((planned.checkpoints, history(&graph, "t").await.len()), (1, 2));
     assert_eq!(graph.threads().prune("t", &retention(false)).await.unwrap().checkpoints, 1);
     assert_eq!(history(&graph, "t").await.len(), 1);
     let (pruned, twin) = (graph.resume("t", "Ann").await.unwrap(), graph.resume("twin", "Ann").await.unwrap());
-    assert_eq!((pruned.state.to_json(), pruned.status), (twin.state.to_json(), twin.status));
+    assert_eq!((pruned.state.to_json(), pruned.end), (twin.state.to_json(), twin.end));
     assert_eq!(graph.threads().prune("nowhere", &retention(false)).await.unwrap().checkpoints, 0);
 }
 
-/// R-FWK-33: the threads of a store are listed page by page, and a deleted one no longer.
+/// R-FWK-33: the threads of a checkpointer are listed page by page, without deleted ones.
 #[tokio::test]
 async fn threads_are_listed_page_by_page() {
     let graph = asking();
     for thread in ["c", "a", "b"] {
-        graph.run(json!({ "log": "in" })).thread(thread).await.unwrap();
+        graph.invoke(json!({ "log": "in" })).thread(thread).await.unwrap();
     }
     let list = async |after: Option<&str>, limit| {
         let query = ThreadsQuery { after: after.map(Into::into), limit };
@@ -205,84 +215,91 @@ async fn threads_are_listed_page_by_page() {
     assert_eq!(list(None, None).await, ["a", "c"]);
 }
 
-/// R-FWK-43: what a run made is removed, and the next run goes on from what the one before left.
+/// R-FWK-43: checkpoints of a run are removed, and the next run continues from the remaining state.
 #[tokio::test]
 async fn what_a_run_made_is_removed() {
     let mut graph = line(&Calls::default(), &["a", "b"]);
-    let graph = graph.checkpointer(Memory::new()).compile().unwrap();
+    let graph = graph.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
     for input in ["one", "two"] {
-        graph.run(json!({ "log": input })).thread("t").await.unwrap();
+        graph.invoke(json!({ "log": input })).thread("t").await.unwrap();
     }
-    let unwanted = graph.threads().state("t").await.unwrap().checkpoint.run;
-    let retention = Retention { without_runs: vec![unwanted], ..Retention::everything() };
+    let unwanted = graph.threads().get_state("t").await.unwrap().checkpoint.run;
+    let retention = Retention { excluded_runs: vec![unwanted], ..Retention::keep_all() };
     assert_eq!(graph.threads().prune("t", &retention).await.unwrap().checkpoints, 3);
-    assert_eq!(log(&graph.threads().state("t").await.unwrap().state), ["one", "a", "b"]);
-    let outcome = graph.run(json!({ "log": "three" })).thread("t").await.unwrap();
+    assert_eq!(log(&graph.threads().get_state("t").await.unwrap().state), ["one", "a", "b"]);
+    let outcome = graph.invoke(json!({ "log": "three" })).thread("t").await.unwrap();
     assert_eq!(log(&outcome.state), ["one", "a", "b", "three", "a", "b"]);
 }
 
-/// R-FWK-34: what is due is stored with its reason.
+/// R-FWK-34: next tasks are stored with their trigger.
 #[tokio::test]
 async fn what_is_due_is_stored_with_its_reason() {
     let mut graph = dynamic(json!({ "log": log_field() }));
-    let [a, b, c] = ["a", "b", "c"].map(|name| graph.node(name, Calls::default().step(name)));
-    let d = graph.node("d", |_: Sent<u32>| json!({ "log": "d" }));
-    graph.edge(START, a).edge(START, b).join([a, b], c).edge(d, END);
-    graph.route(c, |_: &Record| vec![superstep::Send::new("d", 1_u32)], [d]);
+    let [a, b, c] = ["a", "b", "c"].map(|name| graph.add_node(name, Calls::default().step(name)));
+    let d = graph.add_node("d", |_: SendPayload<u32>| json!({ "log": "d" }));
+    graph.add_edge(START, a).add_edge(START, b).add_join([a, b], c).add_edge(d, END);
+    graph.add_conditional_edges(c, |_: &DynamicState| vec![superstep::SendTo::new("d", 1_u32)], [d]);
     let graph = graph.compile().unwrap();
-    graph.run(json!({ "log": "in" })).thread("t").await.unwrap();
+    graph.invoke(json!({ "log": "in" })).thread("t").await.unwrap();
     let mut reasons = Vec::new();
     for seen in history(&graph, "t").await.iter().rev() {
         let due = seen
             .checkpoint
-            .due
+            .next_tasks
             .iter()
-            .map(|due| format!("{} {}", due.node, serde_json::to_value(due.why.kind).unwrap()));
+            .map(|due| format!("{} {}", due.node, serde_json::to_value(due.trigger.kind).unwrap()));
         reasons.push(due.collect::<Vec<_>>().join(", "));
     }
     assert_eq!(reasons, [r#"a "edge", b "edge""#, r#"c "join""#, r#"d "send""#, ""]);
 }
 
-/// R-FWK-31: a run goes on from what the last one left in memory only when that is still the newest: what was changed from
-/// outside, by another graph on the same thread, or by a fork comes first.
+/// R-FWK-31: a run uses the cached state of the last run only if it is still the latest: external updates, runs of
+/// another graph on the same thread, and forks take precedence.
 #[tokio::test]
 async fn a_run_sees_what_happened_since_the_last() {
-    let memory = Memory::new();
+    let memory = MemoryCheckpointer::new();
     let build = || {
         let mut graph =
             dynamic(json!({ "log": log_field(), "count": { "type": "integer", "reducer": "add", "default": 0 } }));
-        let node =
-            graph.node("note", |state: View<Record>| json!({ "log": format!("{}", log(&state).len()), "count": 1 }));
-        graph.edge(START, node).edge(node, END).checkpointer(memory.clone());
+        let node = graph.add_node(
+            "note",
+            |state: View<DynamicState>| json!({ "log": format!("{}", log(&state).len()), "count": 1 }),
+        );
+        graph.add_edge(START, node).add_edge(node, END).checkpointer(memory.clone());
         graph.compile().unwrap()
     };
     let (one, two) = (build(), build());
-    let run = async |graph: &superstep::Compiled<Record>, text: &str| {
-        log(&graph.run(json!({ "log": text })).thread("t").await.unwrap().state)
+    let run = async |graph: &superstep::CompiledGraph<DynamicState>, text: &str| {
+        log(&graph.invoke(json!({ "log": text })).thread("t").await.unwrap().state)
     };
     assert_eq!(run(&one, "a").await, ["a", "1"]);
     assert_eq!(run(&one, "b").await, ["a", "1", "b", "3"]);
     let first = history(&one, "t").await.pop().unwrap().id();
     assert_eq!(run(&two, "c").await.len(), 6);
     assert_eq!(run(&one, "d").await.last().map(String::as_str), Some("7"));
-    one.threads().update("t", json!({ "log": "outside" })).await.unwrap();
+    one.threads().update_state("t", json!({ "log": "outside" })).await.unwrap();
     assert_eq!(run(&one, "e").await[8..], ["outside", "e", "10"]);
-    let forked = one.run(json!({ "log": "fork" })).thread("t").at(first).await.unwrap();
+    let forked = one.invoke(json!({ "log": "fork" })).thread("t").from_checkpoint(first).await.unwrap();
     assert_eq!(log(&forked.state), ["a", "fork", "2"]);
     assert_eq!(run(&one, "f").await, ["a", "fork", "2", "f", "4"]);
     assert_eq!(history(&two, "t").await[0].state.to_json()["count"], json!(2));
 }
 
-/// A store that counts the fields it is made to read.
+/// A checkpointer that counts the fields that are read.
 #[derive(Clone, Default)]
-struct Read(Memory, std::sync::Arc<std::sync::atomic::AtomicUsize>);
+struct Read(MemoryCheckpointer, std::sync::Arc<std::sync::atomic::AtomicUsize>);
 
 impl Checkpointer for Read {
-    forward_checkpointer!(this => this.0; acquire, release, commit, history, threads, status, namespaces);
-    forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats);
-    forward_checkpointer!(this => this.0; events, last_event, forget_events);
+    delegate_checkpointer!(this => this.0; acquire, release, commit, history, threads, status, namespaces);
+    delegate_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats);
+    delegate_checkpointer!(this => this.0; events, last_event_number, delete_events);
 
-    async fn load(&self, thread: &ThreadId, namespace: &Namespace, at: At) -> superstep::Result<Option<Loaded>> {
+    async fn load(
+        &self,
+        thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        at: CheckpointSelector,
+    ) -> superstep::Result<Option<CheckpointTuple>> {
         let loaded = self.0.load(thread, namespace, at).await?;
         let fields = loaded.as_ref().map_or(0, |loaded| loaded.fields.len());
         self.1.fetch_add(fields, std::sync::atomic::Ordering::Relaxed);
@@ -290,38 +307,38 @@ impl Checkpointer for Read {
     }
 }
 
-/// R-FWK-31: the next run on a thread does not read again what the last one left in memory.
+/// R-FWK-31: the next run on a thread does not read the state that the last one cached.
 #[tokio::test]
 async fn a_state_that_is_still_there_is_not_read_again() {
     let store = Read::default();
     let build = || {
         let mut graph = dynamic(json!({ "log": log_field() }));
-        let node = graph.node("note", || json!({ "log": "noted" }));
-        graph.edge(START, node).edge(node, END).checkpointer(store.clone());
+        let node = graph.add_node("note", || json!({ "log": "noted" }));
+        graph.add_edge(START, node).add_edge(node, END).checkpointer(store.clone());
         graph.compile().unwrap()
     };
     let read = || store.1.load(std::sync::atomic::Ordering::Relaxed);
     let graph = build();
     for turn in 1..=5 {
-        let done = graph.run(json!({ "log": "said" })).thread("t").await.unwrap();
+        let done = graph.invoke(json!({ "log": "said" })).thread("t").await.unwrap();
         assert_eq!((log(&done.state).len(), read()), (2 * turn, 0));
     }
-    let done = build().run(json!({ "log": "said" })).thread("t").await.unwrap();
+    let done = build().invoke(json!({ "log": "said" })).thread("t").await.unwrap();
     assert_eq!((log(&done.state).len(), read()), (12, 1), "another graph has to read it");
 }
 
-/// What a graph remembers of a thread, to go on faster, goes when the store of the thread is gone.
+/// The cached state of a thread is dropped with its checkpointer.
 #[tokio::test]
 async fn nothing_is_remembered_of_a_store_that_is_gone() {
     let mut graph = messages_graph("greet");
-    let greet = graph.node("greet", |_said: View<MessagesState>| Message::assistant("Hello!"));
-    graph.edge(START, greet).edge(greet, END);
+    let greet = graph.add_node("greet", |_said: View<MessagesState>| Message::assistant("Hello!"));
+    graph.add_edge(START, greet).add_edge(greet, END);
     let graph = graph.compile().unwrap();
-    let run = async |store: Memory| {
-        let done = graph.run("Hi").checkpointer(store).thread("t").await.unwrap();
+    let run = async |store: MemoryCheckpointer| {
+        let done = graph.invoke("Hi").checkpointer(store).thread("t").await.unwrap();
         done.state.messages.shared().next().map(Arc::downgrade).unwrap()
     };
-    let said = run(Memory::new()).await;
-    run(Memory::new()).await;
+    let said = run(MemoryCheckpointer::new()).await;
+    run(MemoryCheckpointer::new()).await;
     assert!(said.upgrade().is_none());
 }

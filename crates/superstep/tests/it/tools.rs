@@ -1,4 +1,4 @@
-//! Tools: functions that a model asks for, and the node that runs them.
+//! Tools: functions that a model calls, and the node that runs them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use superstep::core::message::{ToolCall, ToolStatus};
 use superstep::core::port::SharedCheckpointer;
 use superstep::prelude::*;
-use superstep::tool::SharedTool;
-use superstep::{Compiled, Error, Outcome};
+use superstep::tools::SharedTool;
+use superstep::{CompiledGraph, Error, Outcome};
 
 mod approval;
-mod attribute;
 mod commands;
+mod direct_calls;
 mod durable;
+mod events;
 mod failures;
 mod graphs;
-mod inside;
 mod node;
-mod watched;
+mod tool_macro;
 
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Chat {
     #[reduce(messages)]
     pub(crate) messages: Messages,
@@ -29,7 +29,7 @@ pub(crate) struct Chat {
     pub(crate) log: Vec<String>,
 }
 
-/// How often each tool ran.
+/// Number of executions of each tool.
 #[derive(Clone, Default)]
 pub(crate) struct Runs(Arc<Mutex<BTreeMap<String, usize>>>);
 
@@ -43,19 +43,19 @@ impl Runs {
     }
 }
 
-/// START → tools → END, kept in a store.
-pub(crate) fn graph_in(store: impl Into<SharedCheckpointer>, node: ToolNode) -> Compiled<Chat> {
-    let mut graph = Graph::<Chat>::new("chat");
-    let tools = graph.node("tools", node);
-    graph.edge(START, tools).edge(tools, END).checkpointer(store);
+/// START → tools → END, with a checkpointer.
+pub(crate) fn graph_in(store: impl Into<SharedCheckpointer>, node: ToolNode) -> CompiledGraph<Chat> {
+    let mut graph = StateGraph::<Chat>::new("chat");
+    let tools = graph.add_node("tools", node);
+    graph.add_edge(START, tools).add_edge(tools, END).checkpointer(store);
     graph.compile().unwrap()
 }
 
-pub(crate) fn graph(node: ToolNode) -> Compiled<Chat> {
-    graph_in(Memory::new(), node)
+pub(crate) fn graph(node: ToolNode) -> CompiledGraph<Chat> {
+    graph_in(MemoryCheckpointer::new(), node)
 }
 
-/// A message that asks for these tools; the calls are `c0`, `c1`, …
+/// Creates a message that calls these tools; the calls are `c0`, `c1`, …
 pub(crate) fn asks(calls: &[(&str, Value)]) -> Message {
     let calls =
         calls.iter().zip(0..).map(|((name, args), place)| ToolCall::new(format!("c{place}"), *name, args.clone()));
@@ -63,10 +63,10 @@ pub(crate) fn asks(calls: &[(&str, Value)]) -> Message {
 }
 
 pub(crate) async fn called(node: ToolNode, calls: &[(&str, Value)]) -> Result<Outcome<Chat>, Error> {
-    graph(node).run(Chat::input().messages(asks(calls))).thread("t").await
+    graph(node).invoke(Chat::input().messages(asks(calls))).thread("t").await
 }
 
-/// The answers of a run: call, text, whether it went well.
+/// Returns the tool results of a run: call, text, and whether it succeeded.
 pub(crate) fn answers(messages: &Messages) -> Vec<(String, String, bool)> {
     let tools = messages.iter().filter(|message| message.tool_call_id.is_some());
     let row = |message: &Message| {
@@ -76,7 +76,7 @@ pub(crate) fn answers(messages: &Messages) -> Vec<(String, String, bool)> {
     tools.map(row).collect()
 }
 
-/// The one answer of a node that is asked for one call.
+/// Returns the only result of a node for one call.
 pub(crate) async fn answer(node: ToolNode, tool: &str, args: Value) -> (String, bool) {
     let done = called(node, &[(tool, args)]).await.unwrap();
     let [(_, text, went_well)] = &answers(&done.state.messages)[..] else { panic!("not one answer") };
@@ -89,10 +89,10 @@ pub(crate) async fn add(a: i64, b: i64) -> i64 {
     a + b
 }
 
-/// A tool that counts its calls and gives its argument back.
+/// A tool that counts its calls and returns its argument.
 pub(crate) fn echo(runs: &Runs) -> SharedTool {
     let runs = runs.clone();
-    superstep::tool::tool_fn(superstep::tool::ToolSpec::new("echo", "Says it again."), move |args: Text, _cx| {
+    superstep::tools::tool_fn(superstep::tools::ToolSpec::new("echo", "Says it again."), move |args: Text, _cx| {
         runs.note("echo");
         async move { args.text }
     })
@@ -107,7 +107,7 @@ pub(crate) fn text(text: &str) -> Value {
     json!({ "text": text })
 }
 
-/// Lets other tasks run until something holds.
+/// Lets other tasks run until a condition holds.
 pub(crate) async fn until(holds: impl Fn() -> bool) {
     for _ in 0..100_000 {
         if holds() {

@@ -1,4 +1,4 @@
-use superstep::State;
+use superstep::GraphState;
 
 #[derive(Clone, Default)]
 struct Connection;
@@ -6,7 +6,7 @@ struct Connection;
 #[derive(Clone)]
 struct NoDefault;
 
-#[derive(State, Clone)]
+#[derive(GraphState, Clone)]
 struct Chat {
     connection: Connection,
     many: Vec<Connection>,

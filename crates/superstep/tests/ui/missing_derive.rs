@@ -7,5 +7,5 @@ struct Chat {
 }
 
 fn main() {
-    let _ = Graph::<Chat>::new("chat");
+    let _ = StateGraph::<Chat>::new("chat");
 }

@@ -1,7 +1,7 @@
 //! Threads are kept by a checkpointer, not by anything else.
 use superstep::prelude::*;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Chat {
     turns: u64,
 }
@@ -9,6 +9,6 @@ struct Chat {
 struct Notebook;
 
 fn main() {
-    let mut graph = Graph::<Chat>::new("chat");
+    let mut graph = StateGraph::<Chat>::new("chat");
     graph.checkpointer(Notebook);
 }

@@ -1,20 +1,20 @@
-use superstep::State;
+use superstep::GraphState;
 
-#[derive(State, Clone)]
+#[derive(GraphState, Clone)]
 enum Choice {
     Yes,
     No,
 }
 
-#[derive(State, Clone)]
+#[derive(GraphState, Clone)]
 struct Pair(u8, u8);
 
-#[derive(State, Clone)]
+#[derive(GraphState, Clone)]
 struct Wrapper<T> {
     value: T,
 }
 
-#[derive(State)]
+#[derive(GraphState)]
 struct NotClone {
     value: u8,
 }

@@ -1,11 +1,11 @@
 use serde::{Deserialize, Serialize};
-use superstep::State;
+use superstep::GraphState;
 
 fn merge_scores(current: u32) -> u32 {
     current
 }
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Chat {
     #[reduce(append)]
     count: u32,

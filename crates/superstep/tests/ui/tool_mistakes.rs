@@ -20,7 +20,7 @@ async fn torn(a: i64) -> i64 {
 
 /// Borrows.
 #[tool(blocking)]
-async fn borrows(text: &str, #[defualt(1)] n: u8, (a, b): (u8, u8), #[default(1)] cx: Cx) -> i64 {
+async fn borrows(text: &str, #[defualt(1)] n: u8, (a, b): (u8, u8), #[default(1)] cx: TaskContext) -> i64 {
     1
 }
 

@@ -1,6 +1,6 @@
 //! Tools with arguments that no model can give, and results that no model can be told.
 use superstep::prelude::*;
-use superstep::tool::{ToolSpec, tool_fn};
+use superstep::tools::{ToolSpec, tool_fn};
 
 struct Handle;
 

@@ -1,7 +1,7 @@
 //! Nodes that take or return something a node cannot.
 use superstep::prelude::*;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Chat {
     turns: u64,
 }
@@ -15,8 +15,8 @@ async fn returns_a_number(chat: View<Chat>) -> u64 {
 }
 
 fn main() {
-    let mut graph = Graph::<Chat>::new("chat");
-    graph.node("takes", takes_a_number);
-    graph.node("returns", returns_a_number);
-    graph.node("no function", 7);
+    let mut graph = StateGraph::<Chat>::new("chat");
+    graph.add_node("takes", takes_a_number);
+    graph.add_node("returns", returns_a_number);
+    graph.add_node("no function", 7);
 }

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
-use superstep::State;
+use superstep::GraphState;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Chat {
     #[reduce(append)]
     log: Vec<String>,

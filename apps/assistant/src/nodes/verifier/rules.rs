@@ -1,7 +1,7 @@
-//! What can be said of outputs without a model.
+//! Rules that judge outputs without a model.
 //!
-//! Where a plan reads records, they decide: a passage that was found beside a query without rows does not answer the
-//! question. Rules are careful: what they let pass, a model may still turn down.
+//! If a plan queries records, their results decide: a passage found next to an empty query does not answer the
+//! question. The rules reject only clear cases; a model may still reject what they accept.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -9,64 +9,66 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::prompt::{Clarified, Output};
-use crate::verdict::Reason;
+use crate::prompt::{Clarification, ToolResult};
+use crate::verdict::VerdictReason;
 
-/// What the outputs are worth.
+/// Verdict of the rules on the outputs.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Finding {
-    /// They answer the question, as far as rules can tell.
+pub(super) enum RuleVerdict {
+    /// The outputs answer the question, as far as rules can tell.
     Good { missing: Vec<String> },
-    /// They do not.
-    Bad { reason: Reason, missing: Vec<String> },
-    /// The user must say what was meant.
-    Unclear(Unclear),
+    /// The outputs do not answer the question.
+    Bad { reason: VerdictReason, missing: Vec<String> },
+    /// The user must clarify the question.
+    Unclear(AmbiguousQuestion),
 }
 
-/// What is not clear in a question.
+/// An ambiguity in a question.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Unclear {
+pub(super) struct AmbiguousQuestion {
     pub(super) kind: &'static str,
-    /// The words of the question that are not clear.
+    /// Ambiguous part of the question.
     pub(super) about: String,
     pub(super) question: String,
     pub(super) choices: Vec<String>,
 }
 
-/// Kinds of failure that lie in the question.
+/// Error kinds that are caused by the question.
 const IN_QUESTION: [&str; 3] = ["unknown_table", "ambiguous", "forbidden"];
-/// The tool that reads records.
+/// Tool that queries records.
 const RECORDS: &str = "bq_query";
-/// The most choices that a user is shown.
+/// Maximum number of choices shown to the user.
 const MOST_CHOICES: usize = 8;
 
-/// Looks at what the calls of the last attempt gave.
-pub(super) fn judge(question: &str, clarified: &[Clarified], outputs: &[Output]) -> Finding {
+/// Judges the outputs of the last attempt.
+pub(super) fn judge(question: &str, clarified: &[Clarification], outputs: &[ToolResult]) -> RuleVerdict {
     let reads_records = outputs.iter().any(|output| output.tool == RECORDS);
-    let counts = |output: &&Output| !reads_records || output.tool == RECORDS;
-    let deciding: Vec<&Output> = outputs.iter().filter(counts).collect();
-    let missing: Vec<String> = outputs.iter().filter_map(lack).collect();
-    let is_good = |output: &&Output| output.is_good() && !is_empty(output);
+    let counts = |output: &&ToolResult| !reads_records || output.tool == RECORDS;
+    let deciding: Vec<&ToolResult> = outputs.iter().filter(counts).collect();
+    let missing: Vec<String> = outputs.iter().filter_map(missing_from).collect();
+    let is_good = |output: &&ToolResult| output.is_good() && !is_empty(output);
     if !deciding.iter().any(is_good) {
         if let Some(unclear) = outputs.iter().find_map(|output| in_question(question, output)) {
-            return Finding::Unclear(unclear);
+            return RuleVerdict::Unclear(unclear);
         }
         let all_failed = deciding.iter().all(|output| !output.is_good());
-        let reason = if all_failed && !deciding.is_empty() { Reason::Error } else { Reason::Empty };
-        return Finding::Bad { reason, missing };
+        let reason = if all_failed && !deciding.is_empty() { VerdictReason::Error } else { VerdictReason::Empty };
+        return RuleVerdict::Bad { reason, missing };
     }
-    if let Some(unclear) = outputs.iter().filter(is_good).find_map(|output| several(question, clarified, output)) {
-        return Finding::Unclear(unclear);
+    if let Some(unclear) =
+        outputs.iter().filter(is_good).find_map(|output| ambiguous_match(question, clarified, output))
+    {
+        return RuleVerdict::Unclear(unclear);
     }
-    let good: Vec<&Output> = outputs.iter().filter(is_good).collect();
+    let good: Vec<&ToolResult> = outputs.iter().filter(is_good).collect();
     match lacks_what_is_asked(question, &good) {
-        Some(what) => Finding::Bad { reason: Reason::Irrelevant, missing: vec![what.to_owned()] },
-        None => Finding::Good { missing },
+        Some(what) => RuleVerdict::Bad { reason: VerdictReason::Irrelevant, missing: vec![what.to_owned()] },
+        None => RuleVerdict::Good { missing },
     }
 }
 
-/// What a call did not give, in words.
-fn lack(output: &Output) -> Option<String> {
+/// Describes in a sentence what a call failed to return.
+fn missing_from(output: &ToolResult) -> Option<String> {
     match (output.is_good(), is_empty(output)) {
         (true, true) => Some(format!("`{}` found nothing", output.tool)),
         (true, false) => None,
@@ -74,8 +76,8 @@ fn lack(output: &Output) -> Option<String> {
     }
 }
 
-/// Whether a call gave nothing.
-pub(super) fn is_empty(output: &Output) -> bool {
+/// Returns true if a call returned nothing.
+pub(super) fn is_empty(output: &ToolResult) -> bool {
     match output.value() {
         Value::Object(entries) if entries.is_empty() => true,
         Value::Object(entries) => {
@@ -89,7 +91,7 @@ pub(super) fn is_empty(output: &Output) -> bool {
     }
 }
 
-/// Nothing, or a row of nothing: what a sum over no rows gives.
+/// Returns true for empty values and rows of empty values, such as the sum over no rows.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -99,8 +101,8 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// A failure that lies in the question.
-fn in_question(question: &str, output: &Output) -> Option<Unclear> {
+/// Returns the ambiguity if the question caused the failure of this call.
+fn in_question(question: &str, output: &ToolResult) -> Option<AmbiguousQuestion> {
     if output.is_good() {
         return None;
     }
@@ -112,7 +114,7 @@ fn in_question(question: &str, output: &Output) -> Option<Unclear> {
     let names: Vec<&str> = quoted(text);
     let asked = question.to_lowercase();
     let (said, near): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| asked.contains(&name.to_lowercase()));
-    // A name that the question does not have was made up by the plan.
+    // The plan invented a name that is not in the question, so the user need not be asked.
     if kind == "unknown_table" && !names.is_empty() && said.is_empty() {
         return None;
     }
@@ -127,16 +129,16 @@ fn in_question(question: &str, output: &Output) -> Option<Unclear> {
         "forbidden" => format!("{text}. What would you like to know instead?"),
         _ => format!("{text}. What do you mean?"),
     };
-    Some(Unclear { kind, about, question: question.replace("..", "."), choices })
+    Some(AmbiguousQuestion { kind, about, question: question.replace("..", "."), choices })
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(|name| !name.trim().is_empty()).collect()
 }
 
-/// Records of several that have the name in the question, where the question speaks of one.
-fn several(question: &str, clarified: &[Clarified], output: &Output) -> Option<Unclear> {
+/// Detects several records with the name in the question, if the question refers to one.
+fn ambiguous_match(question: &str, clarified: &[Clarification], output: &ToolResult) -> Option<AmbiguousQuestion> {
     static OF_ONE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\b(?:of|by|for|from|did|has)\s+(?:(?:Mr|Mrs|Ms|Dr)\.?\s+)?(\p{Lu}[\p{L}'-]+)\b")
             .expect("a pattern")
@@ -152,10 +154,10 @@ fn several(question: &str, clarified: &[Clarified], output: &Output) -> Option<U
         let cells: Option<Vec<&str>> = rows.iter().map(|row| row.get(column)?.as_str()).collect();
         let different: BTreeSet<&str> = cells?.into_iter().collect();
         let has_name = |cell: &&str| cell.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == name);
-        // The same words with more to them: people of one name, and not a column that says the name beside other things.
+        // Only cells that extend the name by a few words are names of people; longer cells merely mention the name.
         let are_names = different.iter().all(|cell| has_name(cell) && cell.split_whitespace().count() <= 4);
         let is_exact = different.iter().any(|cell| question.contains(*cell) && *cell != name);
-        (different.len() > 1 && different.len() <= MOST_CHOICES && are_names && !is_exact).then(|| Unclear {
+        (different.len() > 1 && different.len() <= MOST_CHOICES && are_names && !is_exact).then(|| AmbiguousQuestion {
             kind: "ambiguous",
             about: name.to_owned(),
             question: format!("There are {} of the name `{name}`. Which one do you mean?", different.len()),
@@ -164,8 +166,8 @@ fn several(question: &str, clarified: &[Clarified], output: &Output) -> Option<U
     })
 }
 
-/// A number or a name that is asked for and that no output has.
-fn lacks_what_is_asked(question: &str, outputs: &[&Output]) -> Option<&'static str> {
+/// Returns a requested number or name that is in none of the outputs.
+fn lacks_what_is_asked(question: &str, outputs: &[&ToolResult]) -> Option<&'static str> {
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?i)\b(how many|how much|how long|what percentage|number of|total of|average)\b")
             .expect("a pattern")
@@ -179,7 +181,7 @@ fn lacks_what_is_asked(question: &str, outputs: &[&Output]) -> Option<&'static s
     (NAME.is_match(question) && !has(says_word)).then_some("a name")
 }
 
-/// Whether one of the values passes; keys and what a call says about itself do not count.
+/// Returns true if one of the values passes the test; keys and metadata of the call are ignored.
 fn any_within(value: &Value, test: fn(&Value) -> bool) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|item| any_within(item, test)),
@@ -216,29 +218,29 @@ mod tests {
 
     use super::*;
 
-    fn good(tool: &str, content: Value) -> Output {
+    fn good(tool: &str, content: Value) -> ToolResult {
         let (id, tool, status) = (String::new(), tool.to_owned(), "success".to_owned());
-        Output { id, tool, args: Map::new(), status, content: content.to_string() }
+        ToolResult { id, tool, args: Map::new(), status, content: content.to_string() }
     }
 
-    fn bad(tool: &str, content: &str) -> Output {
-        Output { status: "error".to_owned(), content: content.to_owned(), ..good(tool, Value::Null) }
+    fn bad(tool: &str, content: &str) -> ToolResult {
+        ToolResult { status: "error".to_owned(), content: content.to_owned(), ..good(tool, Value::Null) }
     }
 
-    fn reason(question: &str, outputs: &[Output]) -> Option<&'static str> {
+    fn reason(question: &str, outputs: &[ToolResult]) -> Option<&'static str> {
         match judge(question, &[], outputs) {
-            Finding::Good { .. } => None,
-            Finding::Bad { reason, .. } => Some(reason.name()),
-            Finding::Unclear(unclear) => Some(unclear.kind),
+            RuleVerdict::Good { .. } => None,
+            RuleVerdict::Bad { reason, .. } => Some(reason.name()),
+            RuleVerdict::Unclear(unclear) => Some(unclear.kind),
         }
     }
 
-    /// R-PLN-42: rules before any model.
+    /// R-PLN-42: rules run before any model.
     #[test]
     fn outputs_are_judged_by_rules() {
         let (none, some) = (json!({ "rows": [], "count": 0 }), json!({ "columns": ["n"], "rows": [[37]], "count": 1 }));
         let passage = json!({ "passages": [{ "text": "late is later than due", "source": "a.md#b", "title": "t" }] });
-        let rows: Vec<(&str, Vec<Output>, Option<&str>)> = vec![
+        let rows: Vec<(&str, Vec<ToolResult>, Option<&str>)> = vec![
             ("How many?", vec![good("bq_query", some.clone())], None),
             ("How many?", vec![good("bq_query", none.clone())], Some("empty")),
             ("How much?", vec![good("bq_query", json!({ "rows": [[null]] }))], Some("empty")),
@@ -263,20 +265,21 @@ mod tests {
         }
     }
 
-    /// R-PLN-43, R-PLN-61: several of one name are asked about, and not once it is clear.
+    /// R-PLN-43, R-PLN-61: several records with one name cause a clarification question, until the name is
+    /// unambiguous.
     #[test]
     fn several_of_one_name_are_asked_about() {
         let rows = json!({ "columns": ["name"], "rows": [["Anna Miller"], ["Bob Miller"], ["Anna Miller"]] });
         let outputs = [good("bq_query", rows)];
-        let Finding::Unclear(unclear) = judge("Orders of Miller", &[], &outputs) else { panic!("it is unclear") };
+        let RuleVerdict::Unclear(unclear) = judge("Orders of Miller", &[], &outputs) else { panic!("it is unclear") };
         assert_eq!(
             (unclear.about.as_str(), unclear.choices),
             ("Miller", vec!["Anna Miller".into(), "Bob Miller".into()])
         );
-        let clarified = [Clarified { about: "Miller".to_owned(), answer: "Anna Miller".to_owned() }];
-        assert!(matches!(judge("Orders of Miller", &clarified, &outputs), Finding::Good { .. }));
+        let clarified = [Clarification { about: "Miller".to_owned(), answer: "Anna Miller".to_owned() }];
+        assert!(matches!(judge("Orders of Miller", &clarified, &outputs), RuleVerdict::Good { .. }));
         for clear in ["Orders of Anna Miller", "Which customers are called Miller?", "Orders of Meier"] {
-            assert!(matches!(judge(clear, &[], &outputs), Finding::Good { .. }), "{clear}");
+            assert!(matches!(judge(clear, &[], &outputs), RuleVerdict::Good { .. }), "{clear}");
         }
     }
 }

@@ -1,17 +1,17 @@
-//! The operations, each with its own way to fail; notes when digits are lost.
+//! Checked operations, each with its own error; records the loss of digits.
 
 use rust_decimal::Decimal;
 use superstep::ToolError;
 
-use crate::tools::failure::invalid;
+use crate::tools::error::invalid;
 
-/// The highest exponent.
+/// Maximum exponent.
 const HIGHEST: i64 = 1_000;
 
-/// Does the operations.
+/// Performs operations.
 #[derive(Debug, Default)]
 pub(super) struct Arithmetic {
-    /// A result had more digits than fit.
+    /// True if a result had more digits than fit.
     pub(super) is_rounded: bool,
 }
 
@@ -64,7 +64,7 @@ impl Arithmetic {
     }
 }
 
-/// A product, and whether it has all its digits: as many decimals as both numbers together.
+/// Returns a product, and true if it is exact: with as many decimals as both factors together.
 fn product(left: Decimal, right: Decimal) -> Option<(Decimal, bool)> {
     let (left, right) = (left.normalize(), right.normalize());
     let product = left.checked_mul(right)?;

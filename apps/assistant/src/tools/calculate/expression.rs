@@ -1,33 +1,33 @@
-//! The order of operations: signs and percent first, then powers, products, sums.
+//! Operator precedence: signs and percent first, then powers, products, sums.
 
 use rust_decimal::Decimal;
 use superstep::ToolError;
 
 use super::arithmetic::Arithmetic;
 use super::tokens::Token;
-use crate::tools::failure::invalid;
+use crate::tools::error::invalid;
 
-/// How deep brackets may be.
+/// Maximum nesting depth of brackets.
 const DEEPEST: usize = 50;
 
-/// A number that may be a share of another.
+/// A number that may be a percentage.
 #[derive(Debug, Clone, Copy)]
 struct Term {
     value: Decimal,
-    /// It was written with a percent sign, and is kept as its hundredth.
+    /// True if written with a percent sign; the value is then divided by 100.
     is_percent: bool,
 }
 
-/// Reads an expression.
-pub(super) struct Reader<'a> {
+/// Parser of an expression.
+pub(super) struct ExpressionParser<'a> {
     rest: &'a [Token],
     depth: usize,
     arithmetic: &'a mut Arithmetic,
 }
 
-/// What a whole list of tokens amounts to.
+/// Evaluates a complete list of tokens.
 pub(super) fn evaluate(tokens: &[Token], arithmetic: &mut Arithmetic) -> Result<Decimal, ToolError> {
-    let mut reader = Reader { rest: tokens, depth: 0, arithmetic };
+    let mut reader = ExpressionParser { rest: tokens, depth: 0, arithmetic };
     let value = reader.sum()?.value;
     match reader.rest.first() {
         None => Ok(value),
@@ -37,7 +37,7 @@ pub(super) fn evaluate(tokens: &[Token], arithmetic: &mut Arithmetic) -> Result<
     }
 }
 
-impl Reader<'_> {
+impl ExpressionParser<'_> {
     fn takes(&mut self, is_it: impl Fn(&Token) -> bool) -> bool {
         let found = self.rest.first().is_some_and(is_it);
         if found {
@@ -56,7 +56,7 @@ impl Reader<'_> {
             };
             self.rest = &self.rest[1..];
             let mut right = self.product()?;
-            // As people say it: 19 % more than 1380 is 19 % of 1380 more.
+            // As in spoken language: 1380 plus 19 % adds 19 % of 1380.
             if right.is_percent && !left.is_percent {
                 right.value = self.arithmetic.multiply(left.value, right.value)?;
             }
@@ -110,7 +110,8 @@ impl Reader<'_> {
         Ok(Term { value: self.arithmetic.power(base.value, exponent)?, is_percent: false })
     }
 
-    /// A value, and whether a percent sign stands behind it. Before a number or a bracket the sign is a remainder.
+    /// Parses a value with an optional percent sign. Before a number or a bracket, the sign is the remainder
+    /// operator.
     fn share(&mut self) -> Result<Term, ToolError> {
         let value = self.value()?;
         let is_remainder = matches!(self.rest.get(1), Some(Token::Number(_) | Token::Sign('(')));

@@ -1,24 +1,24 @@
-//! What people write around a calculation: "what is", "add 19 % to", "convert .. to ..", currencies.
+//! Phrases around a calculation: "what is", "add 19 % to", "convert .. to ..", currencies.
 
 use superstep::ToolError;
 
 use super::arithmetic::Arithmetic;
 use super::tokens::{Token, tokens};
-use super::{Outcome, expression, units};
-use crate::tools::failure::invalid;
+use super::{CalculationResult, expression, units};
+use crate::tools::error::invalid;
 
-/// The longest calculation.
+/// Maximum length of a calculation in bytes.
 const LONGEST: usize = 1_000;
 
-/// Calculates what a sentence asks for.
-pub(super) fn calculate(text: &str) -> Result<Outcome, ToolError> {
+/// Evaluates a sentence.
+pub(super) fn calculate(text: &str) -> Result<CalculationResult, ToolError> {
     if text.len() > LONGEST {
         return Err(invalid(format_args!("a calculation has at most {LONGEST} letters")));
     }
     let text = text.trim().trim_end_matches(['?', '=', '.', '!', ' ']);
     let mut tokens = tokens(text)?;
     let currency = take_currency(&mut tokens)?;
-    let tokens = without_greeting(&tokens);
+    let tokens = strip_lead_in(&tokens);
     if tokens.is_empty() {
         return Err(invalid("there is nothing to calculate"));
     }
@@ -26,13 +26,13 @@ pub(super) fn calculate(text: &str) -> Result<Outcome, ToolError> {
     if let Some((quantity, unit, wanted)) = conversion(tokens) {
         let value = expression::evaluate(quantity, &mut arithmetic)?;
         let (value, unit) = units::convert(value, unit, wanted, &mut arithmetic)?;
-        return Ok(Outcome { value, unit: Some(unit.to_owned()), is_rounded: arithmetic.is_rounded });
+        return Ok(CalculationResult { value, unit: Some(unit.to_owned()), is_rounded: arithmetic.is_rounded });
     }
     let value = expression::evaluate(&rewritten(tokens), &mut arithmetic)?;
-    Ok(Outcome { value, unit: currency.map(str::to_owned), is_rounded: arithmetic.is_rounded })
+    Ok(CalculationResult { value, unit: currency.map(str::to_owned), is_rounded: arithmetic.is_rounded })
 }
 
-/// Takes the currency out; two different ones cannot be calculated with.
+/// Removes the currency; two different currencies are an error.
 fn take_currency(tokens: &mut Vec<Token>) -> Result<Option<&'static str>, ToolError> {
     let mut found = None;
     let mut is_mixed = false;
@@ -55,8 +55,8 @@ fn currency(token: &Token) -> Option<&'static str> {
     }
 }
 
-/// Leaves out the words before the first that means something.
-fn without_greeting(tokens: &[Token]) -> &[Token] {
+/// Removes leading words without a meaning for the calculation.
+fn strip_lead_in(tokens: &[Token]) -> &[Token] {
     const GREETINGS: [&str; 19] = [
         "what",
         "whats",
@@ -83,7 +83,7 @@ fn without_greeting(tokens: &[Token]) -> &[Token] {
     &tokens[start..]
 }
 
-/// A quantity, its unit and the unit that is wanted: `12 miles to km`, `many grams are 2.5 lb`.
+/// Splits a conversion into quantity, unit and target unit: `12 miles to km`, `many grams are 2.5 lb`.
 fn conversion(tokens: &[Token]) -> Option<(&[Token], &str, &str)> {
     if let [many, Token::Word(wanted), between, quantity @ .., Token::Word(unit)] = tokens
         && many.is("many")
@@ -101,7 +101,7 @@ fn conversion(tokens: &[Token]) -> Option<(&[Token], &str, &str)> {
     }
 }
 
-/// `add a to b`, `increase b by a` and the like as sums.
+/// Rewrites `add a to b`, `increase b by a` and similar phrases as expressions.
 fn rewritten(tokens: &[Token]) -> Vec<Token> {
     let forms = [
         (&["add"][..], "to", '+', true),

@@ -1,28 +1,28 @@
-//! A calculation, cut into numbers, signs and words.
+//! Tokenizer of calculations: numbers, signs and words.
 
 use rust_decimal::Decimal;
 use superstep::ToolError;
 
-use crate::tools::failure::invalid;
+use crate::tools::error::invalid;
 
-/// A piece of a calculation.
+/// A token of a calculation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token {
     Number(Decimal),
     /// One of `+ - * / ^ % ( )`.
     Sign(char),
-    /// A word in the letters it was written in.
+    /// A word in its original spelling.
     Word(String),
 }
 
 impl Token {
-    /// Whether it is this word, in any case.
+    /// Returns true if the token is this word, ignoring case.
     pub(super) fn is(&self, word: &str) -> bool {
         matches!(self, Self::Word(found) if found.eq_ignore_ascii_case(word))
     }
 }
 
-/// Cuts a text.
+/// Splits a text into tokens.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ToolError> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();
@@ -73,7 +73,7 @@ fn is_word(letter: char) -> bool {
     letter.is_alphabetic() || matches!(letter, '°' | '€' | '$' | '£' | '²' | '³')
 }
 
-/// A unit such as `m2` or `km/h` is one word.
+/// Returns the length of a word; a unit such as `m2` or `km/h` is one word.
 fn word_length(text: &str) -> usize {
     let first = text.chars().next().map_or(0, char::len_utf8);
     if text.starts_with(['€', '$', '£']) {
@@ -92,7 +92,7 @@ fn word_length(text: &str) -> usize {
     end
 }
 
-/// Digits with what stands between them, and an exponent.
+/// Returns the length of a number: digits, separators and an exponent.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -112,7 +112,7 @@ fn number_length(text: &str) -> usize {
     end
 }
 
-/// A number, with `,` or `.` between thousands.
+/// Parses a number with `,` or `.` as thousands separator.
 fn number(text: &str) -> Result<Decimal, ToolError> {
     let wrong = |why: &str| invalid(format_args!("`{text}` is no number: {why}"));
     let (digits, exponent) = text.split_once(['e', 'E']).map_or((text, None), |(digits, rest)| (digits, Some(rest)));
@@ -124,7 +124,7 @@ fn number(text: &str) -> Result<Decimal, ToolError> {
     parsed.map_err(|_| wrong("it has too many digits"))
 }
 
-/// The digits with one dot at most: whichever of comma and dot comes last and once is the decimal sign, unless it is a
+/// Normalises separators: of comma and dot, the last one that occurs once is the decimal separator, unless it is a
 /// comma before exactly three digits.
 fn plain(digits: &str) -> Option<String> {
     let digits = digits.replace(['_', '\''], "");
@@ -144,7 +144,7 @@ fn plain(digits: &str) -> Option<String> {
     is_whole.then(|| format!("{}.{fraction}0", whole.replace(between, "")))
 }
 
-/// Whether thousands are set apart: one to three digits, then groups of three.
+/// Returns true if the digits are grouped: one to three digits, then groups of three.
 fn is_grouped(digits: &str, between: char) -> bool {
     let mut groups = digits.split(between);
     let first = groups.next().unwrap_or_default();

@@ -1,15 +1,15 @@
-//! Units and their exact factors: a number of one is a number of another of the same kind.
+//! Units with exact factors, for conversions within a dimension.
 
 use rust_decimal::Decimal;
 use superstep::ToolError;
 use superstep::core::suggest::nearest;
 
 use super::arithmetic::Arithmetic;
-use crate::tools::failure::invalid;
+use crate::tools::error::invalid;
 
-/// What is measured.
+/// Dimension of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum Dimension {
     Length,
     Mass,
     Temperature,
@@ -20,19 +20,19 @@ enum Kind {
     Speed,
 }
 
-/// A unit: its sign, what it is called in small letters, and how many of the base unit it is, as a fraction.
+/// A unit: symbol, names in lower case, and factor to the base unit as a fraction.
 struct Unit {
-    kind: Kind,
+    kind: Dimension,
     sign: &'static str,
     names: &'static [&'static str],
     factor: (&'static str, u32),
 }
 
-const fn unit(kind: Kind, sign: &'static str, names: &'static [&'static str], factor: &'static str) -> Unit {
+const fn unit(kind: Dimension, sign: &'static str, names: &'static [&'static str], factor: &'static str) -> Unit {
     Unit { kind, sign, names, factor: (factor, 1) }
 }
 
-/// A number of one unit in another; and the sign of that.
+/// Converts a value to another unit and returns the symbol of that unit.
 pub(super) fn convert(
     value: Decimal,
     unit: &str,
@@ -44,7 +44,7 @@ pub(super) fn convert(
         let (from, to) = (format!("{:?}", from.kind).to_lowercase(), format!("{:?}", to.kind).to_lowercase());
         return Err(invalid(format_args!("`{unit}` is a unit of {from} and `{wanted}` one of {to}")));
     }
-    if from.kind == Kind::Temperature {
+    if from.kind == Dimension::Temperature {
         return Ok((temperature(value, from.sign, to.sign, arithmetic)?, to.sign));
     }
     let above = arithmetic.multiply(value, from.number()?)?;
@@ -63,7 +63,7 @@ fn find(name: &str) -> Result<&'static Unit, ToolError> {
     let small = name.to_lowercase();
     let small = small.strip_prefix('°').unwrap_or(&small);
     let is_it = |unit: &&Unit| unit.sign == name || unit.sign.to_lowercase() == small || unit.names.contains(&small);
-    // Signs first, as they were written: `Mb` and `MB` are not the same to everybody, but `MB` is clear.
+    // Exact symbols take precedence: `Mb` and `MB` are often confused, but `MB` is unambiguous.
     let exact = UNITS.iter().find(|unit| unit.sign == name);
     exact.or_else(|| UNITS.iter().find(is_it)).ok_or_else(|| {
         let near = nearest(small, UNITS.iter().flat_map(|unit| unit.names.iter().copied()));
@@ -72,7 +72,7 @@ fn find(name: &str) -> Result<&'static Unit, ToolError> {
     })
 }
 
-/// Degrees begin at different places, so there is more to them than a factor.
+/// Converts temperatures, whose scales have different zero points.
 fn temperature(value: Decimal, from: &str, to: &str, arithmetic: &mut Arithmetic) -> Result<Decimal, ToolError> {
     let (zero, freezing) = (Decimal::new(27_315, 2), Decimal::from(32));
     let (five, nine) = (Decimal::from(5), Decimal::from(9));
@@ -99,7 +99,7 @@ fn temperature(value: Decimal, from: &str, to: &str, arithmetic: &mut Arithmetic
     }
 }
 
-use Kind::{Area, Data, Length, Mass, Speed, Temperature, Time, Volume};
+use Dimension::{Area, Data, Length, Mass, Speed, Temperature, Time, Volume};
 
 static UNITS: &[Unit] = &[
     unit(Length, "mm", &["millimetre", "millimetres", "millimeter", "millimeters"], "0.001"),

@@ -1,6 +1,6 @@
-//! Asks BigQuery over its REST interface: first what a query would cost, then the query.
+//! BigQuery client for the REST API: estimates the cost of a query, then runs the query.
 
-mod answer;
+mod response;
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use superstep::settings::Secret;
 use superstep::{Result, ToolError};
 use tokio::time::{Instant, timeout_at};
 
-use super::Rows;
-use super::guard::{Guard, Language};
-use crate::tools::caller::Access;
-use crate::tools::failure::{forbidden, invalid, refused, timeout, unavailable, unknown};
+use super::QueryResult;
+use super::guard::{QueryGuard, SqlDialect};
+use crate::tools::caller::DataAccess;
+use crate::tools::error::{forbidden, invalid, not_allowed, timeout, unavailable, unknown};
 use crate::tools::web;
-use answer::Answer;
+use response::JobResponse;
 
-/// Where BigQuery is unless told.
+/// Default address of the API.
 const ADDRESS: &str = "https://bigquery.googleapis.com";
-/// How much a query may read unless told.
+/// Default maximum number of bytes that a query may read.
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;
-/// How long a query may take.
+/// Timeout of a query.
 const TIME: Duration = Duration::from_secs(9);
 
-/// BigQuery, as it is configured.
+/// Configured access to BigQuery.
 #[derive(Debug, Clone)]
 pub struct BigQuery {
     pub(super) dataset: String,
@@ -37,65 +37,67 @@ pub struct BigQuery {
 }
 
 impl BigQuery {
-    /// The data sets of a project that may be asked, the first unless a query names another.
+    /// Creates a client for the datasets of a project; the first dataset is the default.
     ///
     /// # Errors
-    /// When there is no TLS to be had.
+    /// Returns an error if TLS is not available.
     pub fn new(project: impl Into<String>, datasets: Vec<String>, token: Secret) -> Result<Self> {
         let client = web::client()?;
         let (dataset, address) = (datasets.first().cloned().unwrap_or_default(), ADDRESS.to_owned());
         Ok(Self { dataset, datasets, project: project.into(), token, address, max_bytes: MAX_BYTES, client })
     }
 
-    /// Sets where it is.
+    /// Sets the address of the API.
     #[must_use]
     pub fn address(mut self, address: impl Into<String>) -> Self {
         self.address = address.into().trim_end_matches('/').to_owned();
         self
     }
 
-    /// Sets how many bytes a query may read; 1 GiB unless told.
+    /// Sets the maximum number of bytes that a query may read. Default: 1 GiB.
     #[must_use]
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
         self
     }
 
-    /// Asks, when the caller may and it does not cost too much.
-    pub(super) async fn ask(
+    /// Runs a query if the caller has access and the estimated cost is within the limit.
+    pub(super) async fn run_query(
         &self,
-        access: &Access,
+        access: &DataAccess,
         sql: &str,
         dataset: Option<&str>,
         limit: usize,
-    ) -> Result<Rows, ToolError> {
+    ) -> Result<QueryResult, ToolError> {
         let dataset = dataset.unwrap_or(&self.dataset);
         if !self.datasets.iter().any(|known| known == dataset) {
             let known: Vec<&str> = self.datasets.iter().map(String::as_str).collect();
-            let known = superstep::core::suggest::known_names(dataset, &known);
+            let known = superstep::core::suggest::did_you_mean_or_list(dataset, &known);
             return Err(unknown(format_args!("there is no data set `{dataset}`; {known}")));
         }
         let places = self.datasets.iter().chain([&self.project]).map(String::as_str).collect();
-        let checked = Guard { language: Language::BigQuery, tables: None, places, access }.check(sql)?;
+        let checked = QueryGuard { language: SqlDialect::BigQuery, tables: None, places, access }.check(sql)?;
         let end = Instant::now() + TIME;
         let late = || timeout(format_args!("BigQuery took longer than {} s", TIME.as_secs()));
         timeout_at(end, self.ask_unbound(&checked.sql, dataset, limit)).await.map_err(|_| late())?
     }
 
-    async fn ask_unbound(&self, sql: &str, dataset: &str, limit: usize) -> Result<Rows, ToolError> {
+    async fn ask_unbound(&self, sql: &str, dataset: &str, limit: usize) -> Result<QueryResult, ToolError> {
         let cost = self.query(sql, dataset, &json!({"dryRun": true})).await?.bytes();
         if cost > self.max_bytes {
             let limit = self.max_bytes;
-            return Err(refused(format_args!("the query would read {cost} bytes, more than {limit}; ask for less")));
+            return Err(not_allowed(format_args!(
+                "the query would read {cost} bytes, more than {limit}; ask for less"
+            )));
         }
         let asked = json!({
             "maxResults": limit, "timeoutMs": 5_000, "maximumBytesBilled": self.max_bytes.to_string(),
-            // Nobody waits longer, so it need not go on.
+            // The call times out then, so the job need not continue.
             "jobTimeoutMs": TIME.as_millis().to_string(),
         });
         let mut answer = self.query(sql, dataset, &asked).await?;
         while !answer.is_complete() {
-            // The service waits for the job before it answers, so this does not spin.
+            // The service waits up to 5 s before it responds, so this loop does not spin.
             let mut path = format!("queries/{}?maxResults={limit}&timeoutMs=5000", answer.job()?);
             if let Some(location) = answer.location() {
                 path.push_str(&format!("&location={location}"));
@@ -105,7 +107,7 @@ impl BigQuery {
         answer.rows(limit)
     }
 
-    async fn query(&self, sql: &str, dataset: &str, more: &Value) -> Result<Answer, ToolError> {
+    async fn query(&self, sql: &str, dataset: &str, more: &Value) -> Result<JobResponse, ToolError> {
         let mut body = json!({
             "query": sql,
             "useLegacySql": false,
@@ -121,7 +123,7 @@ impl BigQuery {
         format!("{}/bigquery/v2/projects/{}/{path}", self.address, self.project)
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Answer, ToolError> {
+    async fn send(&self, request: RequestBuilder) -> Result<JobResponse, ToolError> {
         let lost = |cause: reqwest::Error| {
             unavailable(format_args!("BigQuery cannot be reached: {}", cause.without_url())).retryable()
         };
@@ -129,14 +131,14 @@ impl BigQuery {
         let status = response.status();
         let body = web::body(response, web::LARGEST).await.map_err(|reason| unavailable(reason).retryable())?;
         if body.is_cut {
-            return Err(refused("the answer of BigQuery is too long; ask for fewer rows or columns"));
+            return Err(not_allowed("the answer of BigQuery is too long; ask for fewer rows or columns"));
         }
         let body: Value = serde_json::from_slice(&body.bytes).unwrap_or_default();
-        if status.is_success() { Ok(Answer(body)) } else { Err(failure(status, &body)) }
+        if status.is_success() { Ok(JobResponse(body)) } else { Err(failure(status, &body)) }
     }
 }
 
-/// What an answer that is none means.
+/// Converts an error response into a `ToolError`.
 fn failure(status: StatusCode, body: &Value) -> ToolError {
     let message = web::shortened(body["error"]["message"].as_str().unwrap_or_default());
     let reason = body["error"]["errors"][0]["reason"].as_str().unwrap_or_default();

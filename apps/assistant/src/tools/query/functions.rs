@@ -1,19 +1,19 @@
-//! Functions that a query may call: those that compute, and none that reach outside.
+//! Functions that queries may call: pure functions only, no external access.
 
 pub(super) mod bigquery;
 
-/// Whether SQLite's function of this name, in small letters, does nothing but compute.
-pub(super) fn is_harmless(name: &str) -> bool {
+/// Returns true if the SQLite function of this name, in lower case, is pure.
+pub(super) fn is_pure_function(name: &str) -> bool {
     SCALAR.contains(&name) || AGGREGATE.contains(&name) || TIME.contains(&name) || JSON.contains(&name)
 }
 
-/// Which argument of SQLite's function of this name is looked for in the others, and how long they are counts once for each
-/// of its letters.
+/// Returns the index of the argument that the SQLite function of this name searches for in the others. The run time
+/// grows with its length times the length of the text.
 pub(super) fn needle(name: &str) -> Option<usize> {
     matches!(name, "instr" | "replace" | "trim" | "ltrim" | "rtrim" | "unhex").then_some(1)
 }
 
-/// Whether it can be read from like a table.
+/// Returns true for table-valued functions.
 pub(super) fn is_table(name: &str) -> bool {
     matches!(name, "json_each" | "json_tree")
 }
@@ -121,7 +121,7 @@ const TIME: [&str; 10] = [
     "current_timestamp",
 ];
 
-// Without `json_patch`: it compares every name of one text with every name of the other.
+// Without `json_patch`, which compares every key of one text with every key of the other.
 const JSON: [&str; 14] = [
     "json",
     "json_array",

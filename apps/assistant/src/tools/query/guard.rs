@@ -1,12 +1,13 @@
-//! Lets queries pass that only read, and only what the caller may see: by the tree of a parser, before anything runs.
+//! Static check of queries: accepts only reads of tables and columns that the caller may see, based on the syntax
+//! tree, before anything runs.
 //!
-//! This is the first of two walls. The second is the database itself (see `sqlite`), which knows exactly which column of
-//! which table a query reads; this one explains itself better, and is the only one in front of BigQuery. There the text that
-//! was checked is not sent, but what was read in it, written out again (see `written`).
+//! First of two checks; the second is the authorizer of SQLite (see `sqlite`), which knows exactly which columns a
+//! query reads. This check gives better error messages, and is the only one for BigQuery. There the checked text is
+//! not sent; the query is written again from the parsed tokens (see `written`).
 
+mod rewrite;
 mod scope;
-mod walk;
-mod written;
+mod visitor;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -17,64 +18,64 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 use superstep::ToolError;
-use superstep::core::suggest::known_names;
+use superstep::core::suggest::did_you_mean_or_list;
 
-use crate::tools::caller::{Access, is_meant, split_column};
-use crate::tools::failure::{forbidden, invalid, refused, unknown};
-use walk::Walk;
+use crate::tools::caller::{DataAccess, matches_denied_table, split_column};
+use crate::tools::error::{forbidden, invalid, not_allowed, unknown};
+use visitor::QueryVisitor;
 
-/// The longest query that is read.
+/// Maximum length of a query in bytes.
 const LONGEST: usize = 20_000;
-/// The most words and signs of a query, commas and values not counted. A tree of operators gets as deep as it has
-/// operators, and walking one that is too deep would end the process.
+/// Maximum number of tokens of a query, without commas and values. The depth of the syntax tree grows with the
+/// number of operators, and visiting a tree that is too deep would overflow the stack and abort the process.
 const MOST: usize = 600;
 
-/// In which language queries are written, and so which wall stands behind this one.
+/// SQL dialect of the queries, which also determines the second check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Language {
-    /// SQLite. Columns are checked by the database, exactly.
+pub enum SqlDialect {
+    /// SQLite. The database checks the columns exactly.
     Sqlite,
-    /// BigQuery. Columns are checked here, by their names: what might read a hidden column is refused.
+    /// BigQuery. Columns are checked here by name: a query that might read a denied column is rejected.
     BigQuery,
 }
 
-/// What is checked.
-pub struct Guard<'a> {
-    /// The language of the query.
-    pub language: Language,
-    /// The tables there are, where they are known.
+/// Input of the check.
+pub struct QueryGuard<'a> {
+    /// Dialect of the query.
+    pub language: SqlDialect,
+    /// Existing tables, if known.
     pub tables: Option<Vec<&'a str>>,
-    /// What may stand in front of a table: the schema; for BigQuery the data sets, and last the project.
+    /// Valid qualifiers of a table: the schema; for BigQuery the datasets, followed by the project.
     pub places: Vec<&'a str>,
-    /// What the caller may see.
-    pub access: &'a Access,
+    /// Data access of the caller.
+    pub access: &'a DataAccess,
 }
 
-/// A query that has passed.
+/// A query that passed the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
-    /// The tables it reads.
+pub struct CheckedQuery {
+    /// Tables that the query reads.
     pub tables: Vec<String>,
-    /// What is to be run: for BigQuery what was checked, written out again.
+    /// Text to run: for BigQuery the rewritten query.
     pub sql: String,
 }
 
-/// A query as it was read.
-struct Parsed {
+/// A parsed query.
+struct ParsedQuery {
     statement: Statement,
-    joining: Joining,
+    joining: ImplicitJoins,
     sql: Result<String, ToolError>,
 }
 
-impl Guard<'_> {
-    /// Checks a query; gives the tables it reads, and the text to run.
+impl QueryGuard<'_> {
+    /// Checks a query and returns the tables that it reads and the text to run.
     ///
     /// # Errors
-    /// `invalid` when it is no query, `refused` when it does more than read, `unknown_table` when it reads what is not
-    /// there, `forbidden` when it reads what the caller may not see.
-    pub fn check(&self, sql: &str) -> Result<Checked, ToolError> {
-        let Parsed { statement, joining, sql } = self.parse(sql)?;
-        let mut walk = Walk::new(self.language);
+    /// `invalid` if the text is not a query, `refused` if the query does more than read, `unknown_table` if a table
+    /// does not exist, `forbidden` if the caller has no access.
+    pub fn check(&self, sql: &str) -> Result<CheckedQuery, ToolError> {
+        let ParsedQuery { statement, joining, sql } = self.parse(sql)?;
+        let mut walk = QueryVisitor::new(self.language);
         if let ControlFlow::Break(problem) = statement.visit(&mut walk) {
             return Err(*problem);
         }
@@ -83,43 +84,43 @@ impl Guard<'_> {
             tables.extend(self.table(name)?);
         }
         self.check_columns(&tables, &walk, &joining)?;
-        Ok(Checked { tables: tables.into_iter().collect(), sql: sql? })
+        Ok(CheckedQuery { tables: tables.into_iter().collect(), sql: sql? })
     }
 
-    fn parse(&self, sql: &str) -> Result<Parsed, ToolError> {
+    fn parse(&self, sql: &str) -> Result<ParsedQuery, ToolError> {
         let dialect: &dyn Dialect = match self.language {
-            Language::Sqlite => &SQLiteDialect {},
-            Language::BigQuery => &BigQueryDialect {},
+            SqlDialect::Sqlite => &SQLiteDialect {},
+            SqlDialect::BigQuery => &BigQueryDialect {},
         };
         if sql.len() > LONGEST || sql.contains('\0') {
             return Err(invalid(format_args!("a query has at most {LONGEST} bytes, and no zero byte")));
         }
-        // What is written out again needs its escapes.
-        let is_sent_as_it_is = self.language == Language::Sqlite;
+        // The rewrite needs the escape sequences.
+        let is_sent_as_it_is = self.language == SqlDialect::Sqlite;
         let tokens = Tokenizer::new(dialect, sql).with_unescape(is_sent_as_it_is).tokenize().map_err(invalid)?;
         if tokens.iter().filter(|token| deepens(token)).count() > MOST {
             return Err(invalid(format_args!("the query is too long: it has more than {MOST} words and signs")));
         }
-        let joining = Joining::of(&tokens);
-        let sql = if is_sent_as_it_is { Ok(sql.to_owned()) } else { written::for_bigquery(&tokens) };
+        let joining = ImplicitJoins::of(&tokens);
+        let sql = if is_sent_as_it_is { Ok(sql.to_owned()) } else { rewrite::for_bigquery(&tokens) };
         let statements = Parser::new(dialect).with_tokens(tokens).parse_statements().map_err(invalid)?;
         let mut statements = statements.into_iter();
         match (statements.next(), statements.next()) {
             (None, _) => Err(invalid("there is no query")),
-            (Some(statement @ Statement::Query(_)), None) => Ok(Parsed { statement, joining, sql }),
-            (Some(_), None) => Err(refused("only SELECT is run here; nothing is ever changed")),
-            (Some(_), Some(_)) => Err(refused("only one statement is run at a time")),
+            (Some(statement @ Statement::Query(_)), None) => Ok(ParsedQuery { statement, joining, sql }),
+            (Some(_), None) => Err(not_allowed("only SELECT is run here; nothing is ever changed")),
+            (Some(_), Some(_)) => Err(not_allowed("only one statement is run at a time")),
         }
     }
 
-    /// The table that a name stands for.
+    /// Resolves a name to a table.
     fn table(&self, name: &[String]) -> Result<Option<String>, ToolError> {
         let Some((table, place)) = name.split_last() else { return Ok(None) };
         if self.access.denies_table(table) {
             return Err(forbidden(format_args!("you may not see the table `{table}`")));
         }
         if !self.is_place(place) {
-            return Err(refused(format_args!("`{}.{table}` is not part of the data", place.join("."))));
+            return Err(not_allowed(format_args!("`{}.{table}` is not part of the data", place.join("."))));
         }
         if table.contains('*') && !(self.access.denied_tables.is_empty() && self.access.denied_columns.is_empty()) {
             return Err(forbidden("name each table: some are hidden from you"));
@@ -127,44 +128,49 @@ impl Guard<'_> {
         match &self.tables {
             Some(known) if !known.iter().any(|known| known.eq_ignore_ascii_case(table)) => {
                 let visible: Vec<&str> = known.iter().copied().filter(|name| !self.access.denies_table(name)).collect();
-                Err(unknown(format_args!("there is no table `{table}`; {}", known_names(table, &visible))))
+                Err(unknown(format_args!("there is no table `{table}`; {}", did_you_mean_or_list(table, &visible))))
             }
             _ => Ok(Some(table.clone())),
         }
     }
 
-    /// Whether what stands before a table is where the data is: for BigQuery a data set, or the project and a data set,
-    /// in this order, since the same name may be that of a foreign project.
+    /// Returns true if the qualifier of a table is valid: for BigQuery a dataset, or the project and a dataset in
+    /// this order, because a foreign project may have the same name as a dataset.
     fn is_place(&self, place: &[String]) -> bool {
         match (self.language, place) {
             (_, []) => true,
-            (Language::BigQuery, [dataset]) => is_among(self.datasets(), dataset),
-            (Language::BigQuery, [project, dataset]) => {
+            (SqlDialect::BigQuery, [dataset]) => is_among(self.datasets(), dataset),
+            (SqlDialect::BigQuery, [project, dataset]) => {
                 is_among(self.places.last(), project) && is_among(self.datasets(), dataset)
             }
-            (Language::BigQuery, _) => false,
-            (Language::Sqlite, place) => place.iter().all(|part| is_among(&self.places, part)),
+            (SqlDialect::BigQuery, _) => false,
+            (SqlDialect::Sqlite, place) => place.iter().all(|part| is_among(&self.places, part)),
         }
     }
 
-    /// The data sets of BigQuery: all places but the project, which is the last.
+    /// Returns the datasets of BigQuery: all qualifiers except the last, which is the project.
     fn datasets(&self) -> &[&str] {
         self.places.split_last().map_or(&[], |(_, datasets)| datasets)
     }
 
-    /// Refuses what might read a hidden column of a table that is read. In front of BigQuery that is its name anywhere, all
-    /// columns, or a row as a whole: where a name comes from is not guessed. SQLite says itself what it reads, but not
-    /// which columns tables are joined by where the query does not compare them: a guess at a hidden value could be joined
-    /// to it.
-    fn check_columns(&self, tables: &BTreeSet<String>, walk: &Walk, joining: &Joining) -> Result<(), ToolError> {
+    /// Rejects queries that might read a denied column of a table in use. For BigQuery this is any use of the
+    /// column name, a wildcard, or a whole row: names are not resolved to tables. SQLite reports the columns that
+    /// it reads, except the implicit columns of `NATURAL` and `USING` joins, with which a query could test guesses
+    /// of a denied value.
+    fn check_columns(
+        &self,
+        tables: &BTreeSet<String>,
+        walk: &QueryVisitor,
+        joining: &ImplicitJoins,
+    ) -> Result<(), ToolError> {
         let whole_row = walk.rows.iter().any(|name| walk.aliases.contains(name) || tables.contains(name));
         for denied in &self.access.denied_columns {
             let (of, column) = split_column(denied);
-            let is_there = tables.iter().any(|table| is_meant(of, table));
+            let is_there = tables.iter().any(|table| matches_denied_table(of, table));
             let is_named = walk.names.contains(&column.to_lowercase());
             let is_read = match self.language {
-                Language::Sqlite => joining.is_natural || (joining.has_using && is_named),
-                Language::BigQuery => joining.is_natural || is_named || walk.has_wildcard || whole_row,
+                SqlDialect::Sqlite => joining.is_natural || (joining.has_using && is_named),
+                SqlDialect::BigQuery => joining.is_natural || is_named || walk.has_wildcard || whole_row,
             };
             if is_there && is_read {
                 return Err(forbidden(format_args!(
@@ -176,18 +182,18 @@ impl Guard<'_> {
     }
 }
 
-/// Whether a name is one of these, in any case.
+/// Returns true if the name is one of these, ignoring case.
 fn is_among<'a>(names: impl IntoIterator<Item = &'a &'a str>, name: &str) -> bool {
     names.into_iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// How tables are joined where the columns are not compared one by one.
-struct Joining {
+/// Implicit join columns of a query.
+struct ImplicitJoins {
     is_natural: bool,
     has_using: bool,
 }
 
-impl Joining {
+impl ImplicitJoins {
     fn of(tokens: &[Token]) -> Self {
         let has =
             |wanted: Keyword| tokens.iter().any(|token| matches!(token, Token::Word(word) if word.keyword == wanted));
@@ -195,17 +201,17 @@ impl Joining {
     }
 }
 
-/// Tables that a database keeps for itself.
+/// Returns true for internal tables of a database.
 pub(super) fn is_internal(name: &str) -> bool {
     let name = name.to_lowercase();
     ["sqlite_", "pragma_", "information_schema", "dbstat", "__"].iter().any(|start| name.starts_with(start))
 }
 
 fn internal(table: &str) -> ToolError {
-    refused(format_args!("`{table}` belongs to the database itself; use list_tables and describe_table"))
+    not_allowed(format_args!("`{table}` belongs to the database itself; use list_tables and describe_table"))
 }
 
-/// Whether a token can make the tree of a query deeper.
+/// Returns true if the token can increase the depth of the syntax tree.
 fn deepens(token: &Token) -> bool {
     let is_flat = matches!(
         token,

@@ -1,5 +1,5 @@
-//! Runs a query on the local data, behind the second wall: a connection that cannot write, SQLite's own word on every
-//! column that is read, and an end for what takes too long.
+//! Runs a query on the local data, behind the second check: a read-only connection, an authorizer for every column
+//! that is read, and limits on time and size.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,66 +11,73 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
 use serde_json::Value;
 use superstep::ToolError;
-use superstep::core::suggest::known_names;
+use superstep::core::suggest::did_you_mean_or_list;
 
 use super::guard::is_internal;
-use super::{Rows, functions};
-use crate::data::{self, Data};
-use crate::tools::caller::Access;
-use crate::tools::failure::{ambiguous, forbidden, invalid, refused, timeout, unavailable, unknown};
+use super::{QueryResult, functions};
+use crate::data::{self, Dataset};
+use crate::tools::caller::DataAccess;
+use crate::tools::error::{ambiguous, forbidden, invalid, not_allowed, timeout, unavailable, unknown};
 
-/// After how many steps of SQLite's machine the clock is looked at. A function is one step, however long it takes: what a
-/// function can be given is bounded here and by the guard, so that each ends soon.
+/// Number of SQLite steps between two checks of the deadline. A function call is one step, however long it takes,
+/// so this module and the guard limit the arguments of functions.
 const STEPS: i32 = 100;
-/// The longest single value, in bytes.
+/// Maximum length of a value in bytes.
 const LONGEST_VALUE: i32 = 256 * 1024;
-/// The longest pattern of `LIKE` and `GLOB`, in bytes. Its length counts once for each letter of the text.
+/// Maximum length of a `LIKE` or `GLOB` pattern in bytes. The run time grows with its length times the length of
+/// the text.
 const LONGEST_PATTERN: i32 = 200;
-/// The most bytes of all values together.
+/// Maximum total size of all values in bytes.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 
-/// A query that has passed the guard.
-pub(super) struct Task {
-    pub(super) data: Arc<Data>,
+/// A query that passed the guard.
+pub(super) struct LocalQuery {
+    pub(super) data: Arc<Dataset>,
     pub(super) sql: String,
     pub(super) tables: Vec<String>,
-    pub(super) access: Access,
+    pub(super) access: DataAccess,
     pub(super) limit: usize,
     pub(super) time: Duration,
 }
 
-/// Ends a query that nobody waits for any more.
-struct Waiting(Arc<AtomicBool>);
+/// Cancels the query when the caller stops waiting for the result.
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Runs a query on a thread where it may take its time. Dropping the future ends it.
-pub(super) async fn run(task: Task) -> Result<Rows, ToolError> {
+/// Runs a query on a blocking thread. Dropping the future cancels the query.
+pub(super) async fn run(task: LocalQuery) -> Result<QueryResult, ToolError> {
     let is_over = Arc::new(AtomicBool::new(false));
-    let waiting = Waiting(is_over.clone());
+    let waiting = CancelOnDrop(is_over.clone());
     let done = tokio::task::spawn_blocking(move || task.run(&is_over)).await;
     drop(waiting);
     done.map_err(|_| unavailable("the query could not be run"))?
 }
 
-impl Task {
-    fn run(&self, is_over: &Arc<AtomicBool>) -> Result<Rows, ToolError> {
+impl LocalQuery {
+    fn run(&self, is_over: &Arc<AtomicBool>) -> Result<QueryResult, ToolError> {
         let denied = Arc::new(Mutex::new(None));
         let mut connection =
             self.data.connect().map_err(|cause| unavailable(format_args!("the data cannot be read: {cause}")))?;
-        let walled = self.wall(&mut connection, &denied, is_over);
+        let walled = self.install_authorizer(&mut connection, &denied, is_over);
         walled.and_then(|()| self.read(&connection)).map_err(|cause| {
             let denied = denied.lock().unwrap_or_else(PoisonError::into_inner).take();
             denied.unwrap_or_else(|| self.failure(&cause))
         })
     }
 
-    fn wall(&self, connection: &mut Connection, denied: &Denied, is_over: &Arc<AtomicBool>) -> rusqlite::Result<()> {
-        // A name in double quotes that does not exist would be taken for a text, and a misspelt column for a value.
+    fn install_authorizer(
+        &self,
+        connection: &mut Connection,
+        denied: &FirstDenial,
+        is_over: &Arc<AtomicBool>,
+    ) -> rusqlite::Result<()> {
+        // Otherwise SQLite treats an unknown name in double quotes as a string, so a misspelt column would become a
+        // value.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -90,7 +97,7 @@ impl Task {
         }))
     }
 
-    fn read(&self, connection: &Connection) -> rusqlite::Result<Rows> {
+    fn read(&self, connection: &Connection) -> rusqlite::Result<QueryResult> {
         let mut statement = connection.prepare(&self.sql)?;
         if !statement.readonly() {
             return Err(rusqlite::Error::InvalidQuery);
@@ -108,13 +115,13 @@ impl Task {
             }
             rows.push(values);
         }
-        Ok(Rows { columns, rows, is_truncated })
+        Ok(QueryResult { columns, rows, is_truncated })
     }
 
-    /// What went wrong, in the words of this house.
+    /// Converts an SQLite error into a `ToolError`.
     fn failure(&self, cause: &rusqlite::Error) -> ToolError {
         if matches!(cause, rusqlite::Error::MultipleStatement | rusqlite::Error::InvalidQuery) {
-            return refused("only one SELECT is run at a time");
+            return not_allowed("only one SELECT is run at a time");
         }
         match cause.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => {
@@ -124,7 +131,7 @@ impl Task {
                 return unavailable("the data is being written at the moment").retryable();
             }
             Some(ErrorCode::ReadOnly | ErrorCode::AuthorizationForStatementDenied) => {
-                return refused("only SELECT is run here; nothing is ever changed");
+                return not_allowed("only SELECT is run here; nothing is ever changed");
             }
             _ => {}
         }
@@ -134,7 +141,7 @@ impl Task {
             other => other.to_string(),
         };
         if let Some(name) = message.strip_prefix("no such column: ") {
-            // SQLite adds advice to a name in double quotes.
+            // SQLite appends advice to a name in double quotes.
             let name = name.split(" - should").next().unwrap_or(name);
             return self.no_column(name.trim_matches('"'));
         }
@@ -152,25 +159,25 @@ impl Task {
         let mut names: Vec<&str> = visible.map(|(_, column)| column.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        unknown(format_args!("there is no column `{name}`; {}", known_names(bare, &names)))
+        unknown(format_args!("there is no column `{name}`; {}", did_you_mean_or_list(bare, &names)))
     }
 }
 
-/// The first thing that was denied.
-type Denied = Arc<Mutex<Option<ToolError>>>;
+/// First denied access.
+type FirstDenial = Arc<Mutex<Option<ToolError>>>;
 
-/// Whether SQLite may do what it is about to do.
-fn verdict(access: &Access, action: &AuthAction<'_>) -> Result<(), ToolError> {
+/// Decides if SQLite may perform an action.
+fn verdict(access: &DataAccess, action: &AuthAction<'_>) -> Result<(), ToolError> {
     match action {
         AuthAction::Select | AuthAction::Recursive => Ok(()),
         AuthAction::Function { function_name } if is_operator(function_name) => Ok(()),
-        AuthAction::Function { function_name } if functions::is_harmless(&function_name.to_lowercase()) => Ok(()),
+        AuthAction::Function { function_name } if functions::is_pure_function(&function_name.to_lowercase()) => Ok(()),
         AuthAction::Function { function_name } => {
-            Err(refused(format_args!("the function `{function_name}` is not run here")))
+            Err(not_allowed(format_args!("the function `{function_name}` is not run here")))
         }
         AuthAction::Read { table_name, .. } if functions::is_table(&table_name.to_lowercase()) => Ok(()),
         AuthAction::Read { table_name, .. } if is_internal(table_name) => {
-            Err(refused(format_args!("`{table_name}` belongs to the database itself")))
+            Err(not_allowed(format_args!("`{table_name}` belongs to the database itself")))
         }
         AuthAction::Read { table_name, .. } if access.denies_table(table_name) => {
             Err(forbidden(format_args!("you may not see the table `{table_name}`")))
@@ -181,11 +188,11 @@ fn verdict(access: &Access, action: &AuthAction<'_>) -> Result<(), ToolError> {
             )))
         }
         AuthAction::Read { .. } => Ok(()),
-        _ => Err(refused("only SELECT is run here; nothing is ever changed")),
+        _ => Err(not_allowed("only SELECT is run here; nothing is ever changed")),
     }
 }
 
-/// Operators are functions for SQLite.
+/// Returns true for operators, which SQLite reports as functions.
 fn is_operator(name: &str) -> bool {
     matches!(name, "->" | "->>" | "like" | "glob" | "regexp" | "match")
 }

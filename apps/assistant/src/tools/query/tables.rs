@@ -1,25 +1,26 @@
-//! `list_tables` and `describe_table`: what a query can be about. What is hidden from a caller is not there for them.
+//! `list_tables` and `describe_table`: metadata of the data. Tables and columns that the caller may not see are
+//! omitted.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use superstep::core::suggest::known_names;
-use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::core::suggest::did_you_mean_or_list;
+use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{ToolError, ToolOutput};
 
-use crate::data::{Column, Data, Table};
+use crate::data::{Column, Dataset, Table};
 use crate::tools::arguments::required;
-use crate::tools::caller::{Access, Caller};
-use crate::tools::failure::{forbidden, unknown};
+use crate::tools::caller::{Caller, DataAccess};
+use crate::tools::error::{forbidden, unknown};
 
-/// How many different values are listed instead of samples.
+/// Maximum number of distinct values that are listed instead of samples.
 const LISTED: usize = 12;
 
-/// Lists the tables.
-pub(crate) struct ListTables(pub(crate) Arc<Data>);
+/// The `list_tables` tool.
+pub(crate) struct ListTables(pub(crate) Arc<Dataset>);
 
-/// Describes one of them.
-pub(crate) struct DescribeTable(pub(crate) Arc<Data>);
+/// The `describe_table` tool.
+pub(crate) struct DescribeTable(pub(crate) Arc<Dataset>);
 
 impl Tool for ListTables {
     fn spec(&self) -> ToolSpec {
@@ -27,10 +28,10 @@ impl Tool for ListTables {
         ToolSpec::new("list_tables", about).read_only().timeout(crate::tools::TIME)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
-        let caller = Caller::of(&call)?;
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        let caller = Caller::from_invocation(&call)?;
         let tables: Vec<Value> = visible(&self.0, &caller.access)
-            .map(|table| json!({"name": table.name, "rows": table.told_rows(), "about": about(table, &caller.access)}))
+            .map(|table| json!({"name": table.name, "rows": table.visible_row_count(), "about": about(table, &caller.access)}))
             .collect();
         if tables.is_empty() {
             return Err(forbidden("you may not see any table"));
@@ -48,15 +49,15 @@ impl Tool for DescribeTable {
         ToolSpec::new("describe_table", about).with_input(schema).read_only().timeout(crate::tools::TIME)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
-        let caller = Caller::of(&call)?;
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        let caller = Caller::from_invocation(&call)?;
         let name = required(&call, "table")?.trim();
         if caller.access.denies_table(name) {
             return Err(forbidden(format_args!("you may not see the table `{name}`")));
         }
         let Some(table) = self.0.catalog().table(name) else {
             let names: Vec<&str> = visible(&self.0, &caller.access).map(|table| table.name.as_str()).collect();
-            return Err(unknown(format_args!("there is no table `{name}`; {}", known_names(name, &names))));
+            return Err(unknown(format_args!("there is no table `{name}`; {}", did_you_mean_or_list(name, &names))));
         };
         let columns = table.columns.iter().filter(|column| !caller.access.denies_column(&table.name, &column.name));
         let columns: Vec<Value> = columns.map(described).collect();
@@ -64,12 +65,12 @@ impl Tool for DescribeTable {
     }
 }
 
-fn visible<'a>(data: &'a Data, access: &'a Access) -> impl Iterator<Item = &'a Table> {
+fn visible<'a>(data: &'a Dataset, access: &'a DataAccess) -> impl Iterator<Item = &'a Table> {
     data.catalog().tables.iter().filter(|table| !access.denies_table(&table.name))
 }
 
-/// What is written about a table; the names of its columns where nobody wrote anything.
-fn about(table: &Table, access: &Access) -> String {
+/// Returns the comment of a table, or the names of its visible columns if there is no comment.
+fn about(table: &Table, access: &DataAccess) -> String {
     if !table.about.is_empty() {
         return table.about.clone();
     }

@@ -1,61 +1,61 @@
-//! The HTTP client of the tools: one kind of TLS, no redirects of its own, and bodies of a bounded size.
+//! HTTP client of the tools: one TLS implementation, no automatic redirects, and limited body sizes.
 
 use std::sync::Once;
 use std::time::Duration;
 
 use reqwest::{Client, ClientBuilder, Response, redirect};
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 use tokio_rustls::rustls::crypto::ring;
 
-/// The largest body that is read.
+/// Maximum size of a body in bytes.
 pub(crate) const LARGEST: usize = 4 * 1024 * 1024;
-/// How long a connection may take to come about.
+/// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a request may take.
+/// Timeout of a request.
 const TIME: Duration = Duration::from_secs(9);
 
-/// A client for addresses of the configuration.
+/// Creates a client for configured addresses.
 pub(crate) fn client() -> Result<Client> {
     built(builder())
 }
 
-/// A client to be.
+/// Returns the client builder.
 pub(super) fn builder() -> ClientBuilder {
     static ENCRYPTION: Once = Once::new();
-    // Somebody else may have chosen before, and that is as good.
+    // If another crate has already installed a provider, that one is used.
     ENCRYPTION.call_once(|| drop(ring::default_provider().install_default()));
-    // A redirect would take what says who we are along to another address.
+    // A redirect would send credentials to another address.
     Client::builder().connect_timeout(CONNECT).timeout(TIME).redirect(redirect::Policy::none())
 }
 
 pub(super) fn built(builder: ClientBuilder) -> Result<Client> {
-    builder.build().map_err(|error| Error::new(Code::ConfigInvalid, format!("no client for HTTP: {error}")))
+    builder.build().map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("no client for HTTP: {error}")))
 }
 
-/// The beginning of a body.
-pub(crate) struct Body {
+/// Start of a body.
+pub(crate) struct LimitedBody {
     pub(crate) bytes: Vec<u8>,
-    /// There is more.
+    /// True if the body is longer.
     pub(crate) is_cut: bool,
 }
 
-/// Reads a body up to a size.
-pub(crate) async fn body(mut response: Response, most: usize) -> Result<Body, String> {
+/// Reads a body up to a maximum size.
+pub(crate) async fn body(mut response: Response, most: usize) -> Result<LimitedBody, String> {
     let mut bytes = Vec::new();
     loop {
         match response.chunk().await {
             Ok(Some(piece)) => bytes.extend_from_slice(&piece),
-            Ok(None) => return Ok(Body { bytes, is_cut: false }),
+            Ok(None) => return Ok(LimitedBody { bytes, is_cut: false }),
             Err(error) => return Err(format!("the answer broke off: {}", error.without_url())),
         }
         if bytes.len() > most {
             bytes.truncate(most);
-            return Ok(Body { bytes, is_cut: true });
+            return Ok(LimitedBody { bytes, is_cut: true });
         }
     }
 }
 
-/// The beginning of a text of somebody else, which cannot steer a terminal.
+/// Shortens an external text and removes control characters, which could manipulate a terminal.
 pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(300).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

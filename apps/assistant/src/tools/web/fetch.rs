@@ -1,4 +1,4 @@
-//! `fetch_url`: a page of an allowed host, as text.
+//! `fetch_url`: fetches a page of an allowed host as text.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::json;
 use superstep::mcp::is_public;
-use superstep::tool::{Invocation, Tool, ToolSpec};
+use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{Result, ToolError, ToolOutput};
 
 use super::WebSettings;
 use super::client::{LARGEST, body, builder, built};
 use crate::tools::arguments::required;
-use crate::tools::failure::{invalid, refused, unavailable};
+use crate::tools::error::{invalid, not_allowed, unavailable};
 
-/// How often a page may lead to another before it is given up.
+/// Maximum number of redirects.
 const REDIRECTS: usize = 3;
-/// The most bytes of text that are given.
+/// Maximum size of the returned text in bytes.
 const LONGEST: usize = 256 * 1024;
 
-/// The tool.
+/// The `fetch_url` tool.
 pub(crate) struct FetchUrl {
     settings: WebSettings,
     client: Client,
@@ -29,7 +29,7 @@ pub(crate) struct FetchUrl {
 
 impl FetchUrl {
     pub(crate) fn new(settings: WebSettings) -> Result<Self> {
-        let names = Arc::new(Names(settings.private.clone()));
+        let names = Arc::new(PublicResolver(settings.private.clone()));
         let client = built(builder().no_proxy().dns_resolver(names))?;
         Ok(Self { settings, client })
     }
@@ -38,7 +38,7 @@ impl FetchUrl {
         let mut url =
             Url::parse(address).map_err(|error| invalid(format_args!("`{address}` is no address: {error}")))?;
         for _ in 0..=REDIRECTS {
-            self.settings.check(&url).map_err(refused)?;
+            self.settings.check(&url).map_err(not_allowed)?;
             let lost = |error: reqwest::Error| {
                 unavailable(format_args!("`{url}` cannot be fetched: {}", reason(&error))).retryable()
             };
@@ -64,7 +64,7 @@ impl Tool for FetchUrl {
         spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let (url, response) = self.get(required(&call, "url")?.trim()).await?;
         let status = response.status();
         if !status.is_success() {
@@ -79,7 +79,7 @@ impl Tool for FetchUrl {
         let found = body(response, LARGEST).await.map_err(|reason| unavailable(reason).retryable())?;
         let raw = String::from_utf8_lossy(&found.bytes);
         let (title, mut text) = if kind.contains("html") {
-            let page = superstep_documents::read_page(&raw);
+            let page = superstep_documents::html_to_text(&raw);
             (page.title, page.text)
         } else {
             (String::new(), raw.into_owned())
@@ -91,7 +91,7 @@ impl Tool for FetchUrl {
 }
 
 impl WebSettings {
-    /// Whether pages may be fetched from an address; why not.
+    /// Checks that pages may be fetched from an address; otherwise returns the reason.
     fn check(&self, url: &Url) -> Result<(), String> {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_lowercase();
         let is_private = self.is_private(&host, url.port_or_known_default().unwrap_or_default());
@@ -120,10 +120,10 @@ impl WebSettings {
     }
 }
 
-/// Looks names up, and gives none of the addresses unless all are public or the name may be private.
-struct Names(Vec<String>);
+/// DNS resolver that rejects a host if one of its addresses is private, unless the host may be private.
+struct PublicResolver(Vec<String>);
 
-impl Resolve for Names {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let is_allowed = self.0.iter().any(|entry| entry.split(':').next() == Some(name.as_str()));
         Box::pin(async move {
@@ -136,7 +136,7 @@ impl Resolve for Names {
     }
 }
 
-/// What went wrong, down to the cause.
+/// Returns the root cause of an error.
 fn reason(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -149,7 +149,8 @@ fn reason(error: &reqwest::Error) -> String {
 mod tests {
     use super::*;
 
-    /// R-PLN-54: pages come from listed hosts, encrypted, and never from private addresses unless somebody said so.
+    /// R-PLN-54: pages come from listed hosts over TLS, and never from private addresses that are not explicitly
+    /// allowed.
     #[test]
     fn an_address_leads_only_to_listed_hosts() {
         let hosts = ["example.com", "*.docs.example", "10.0.0.1", "127.0.0.1"].map(str::to_owned).to_vec();

@@ -1,28 +1,30 @@
-//! `web_search`: a question to a SearXNG search engine.
+//! `web_search`: queries a SearXNG search engine.
 
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
-use superstep::tool::{Invocation, Tool, ToolSpec};
-use superstep::{Code, Error, Result, ToolError, ToolOutput};
+use superstep::tools::{Tool, ToolInvocation, ToolSpec};
+use superstep::{Error, ErrorCode, Result, ToolError, ToolOutput};
 
 use super::client::{LARGEST, body, client};
 use crate::tools::arguments::required;
-use crate::tools::failure::{forbidden, unavailable};
+use crate::tools::error::{forbidden, unavailable};
 
-/// How many results are given.
+/// Maximum number of results.
 const MOST: usize = 8;
 
-/// The tool.
+/// The `web_search` tool.
 pub(crate) struct WebSearch {
     address: Url,
     client: Client,
 }
 
 impl WebSearch {
+    /// Creates the tool for a search engine.
+    ///
     /// # Errors
-    /// When the address of the engine is none.
+    /// Returns an error if the address of the engine is invalid.
     pub(crate) fn new(address: &str) -> Result<Self> {
-        let wrong = |error| Error::new(Code::ConfigInvalid, format!("`{address}` is no search engine: {error}"));
+        let wrong = |error| Error::new(ErrorCode::ConfigInvalid, format!("`{address}` is no search engine: {error}"));
         let address = Url::parse(&format!("{}/search", address.trim_end_matches('/'))).map_err(wrong)?;
         Ok(Self { address, client: client()? })
     }
@@ -38,7 +40,7 @@ impl Tool for WebSearch {
         spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
     }
 
-    async fn call(&self, call: Invocation) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let mut address = self.address.clone();
         address.query_pairs_mut().append_pair("q", required(&call, "query")?).append_pair("format", "json");
         let lost = |error: reqwest::Error| {

@@ -1,4 +1,4 @@
-//! BigQuery, played by a server on this machine.
+//! The BigQuery client, against a fake server on localhost.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,14 +8,14 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use superstep::settings::Secret;
-use superstep::tool::SharedTool;
+use superstep::tools::SharedTool;
 use superstep_assistant::tools::query::bigquery::BigQuery;
 use superstep_assistant::tools::{ToolSettings, tools};
 use tokio::net::TcpListener;
 
 use super::{call, caller, kind, shop};
 
-/// What was asked, and what is answered instead of the usual.
+/// Recorded requests, and responses that replace the default ones.
 #[derive(Clone, Default)]
 struct Fake(Arc<Mutex<Played>>);
 
@@ -59,7 +59,7 @@ fn rows() -> Value {
     json!({"jobComplete": true, "totalRows": "2", "schema": {"fields": fields}, "rows": [{"f": cells}]})
 }
 
-/// A server, and tools that ask it.
+/// Starts a server, and returns tools that use it.
 async fn served(fake: &Fake) -> Vec<SharedTool> {
     let ask = |State(fake): State<Fake>, headers: HeaderMap, Json(asked): Json<Value>| async move {
         fake.answer(asked, &headers)
@@ -80,7 +80,7 @@ async fn served(fake: &Fake) -> Vec<SharedTool> {
     tools(&ToolSettings { bigquery, ..ToolSettings::new(shop()) }).unwrap()
 }
 
-/// R-PLN-53: the cost is asked first, then the query, and values come out as what they mean.
+/// R-PLN-53: the cost is estimated first, then the query runs, and values get their types.
 #[tokio::test]
 async fn the_cost_is_asked_before_the_query() {
     let fake = Fake::default();
@@ -106,7 +106,7 @@ async fn the_cost_is_asked_before_the_query() {
     assert_eq!(kind(&other), "unknown_table");
 }
 
-/// R-PLN-53, R-PLN-69: what costs too much, writes, or is hidden never reaches the service as a query.
+/// R-PLN-53, R-PLN-69: queries that cost too much, write, or read denied columns are never run by the service.
 #[tokio::test]
 async fn what_may_not_run_is_not_sent() {
     let fake = Fake::default();
@@ -128,8 +128,8 @@ async fn what_may_not_run_is_not_sent() {
     assert_eq!(fake.0.lock().unwrap().asked.len(), 1);
 }
 
-/// R-PLN-69, R-PLN-53: the service gets what was checked and nothing else that stood in the text, neither when the cost is
-/// asked nor when the query runs; and it is told after which time nobody waits any more.
+/// R-PLN-69, R-PLN-53: the service receives only the checked query and nothing else of the text, for the estimate
+/// and for the run; it also receives the time after which the call gives up.
 #[tokio::test]
 async fn what_was_checked_is_what_is_sent() {
     let fake = Fake::default();
@@ -142,7 +142,7 @@ async fn what_was_checked_is_what_is_sent() {
     assert_eq!(asked[1]["jobTimeoutMs"], "9000");
 }
 
-/// R-PLN-53: a number that would lose digits stays a text, and an answer that is too long says so.
+/// R-PLN-53: a number that would lose digits stays a string, and a truncated result says so.
 #[tokio::test]
 async fn values_are_not_misread() {
     let fake = Fake::default();
@@ -167,7 +167,7 @@ async fn values_are_not_misread() {
     assert!(long.as_ref().is_err_and(|said| said.contains("too long")), "{:.200}", format!("{long:?}"));
 }
 
-/// R-PLN-53: a job that takes longer is waited for.
+/// R-PLN-53: the client waits for a slow job.
 #[tokio::test]
 async fn a_slow_job_is_waited_for() {
     let fake = Fake::default();
@@ -178,7 +178,7 @@ async fn a_slow_job_is_waited_for() {
     assert_eq!(fake.0.lock().unwrap().asked[2], json!({"job": "job_1-a"}));
 }
 
-/// R-PLN-34: failures of the service are told apart, and only those that may pass are tried again.
+/// R-PLN-34: failures of the service are distinguished, and only transient ones are retried.
 #[tokio::test]
 async fn failures_are_told_apart() {
     let fake = Fake::default();
@@ -202,7 +202,8 @@ async fn failures_are_told_apart() {
     }
 }
 
-/// R-PLN-53, R-PLN-25: BigQuery is not asked about what might read a hidden column, whatever names the query makes.
+/// R-PLN-53, R-PLN-25: a query that might read a denied column is not sent to BigQuery, whatever names the query
+/// defines.
 #[tokio::test]
 async fn a_made_name_does_not_open_a_hidden_column() {
     let fake = Fake::default();

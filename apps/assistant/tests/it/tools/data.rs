@@ -1,4 +1,4 @@
-//! Data of one's own: SQLite files, CSV and Parquet files.
+//! Custom data: SQLite, CSV and Parquet files.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,19 +9,19 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use superstep::Code;
-use superstep_assistant::data::{Data, Kind};
+use superstep::ErrorCode;
+use superstep_assistant::data::{ColumnType, Dataset};
 use superstep_assistant::tools::{ToolSettings, tools};
 
 use super::{call, caller, fresh, kind};
 
-async fn ask(data: Data, sql: &str) -> Result<Value, String> {
+async fn ask(data: Dataset, sql: &str) -> Result<Value, String> {
     let tools = tools(&ToolSettings::new(Arc::new(data))).unwrap();
     call(&tools, "bq_query", json!({ "sql": sql }), &caller(&[], &[])).await
 }
 
-/// R-PLN-25, R-PLN-54: a view tells nothing of what the tables below it hold, whatever its columns are called: not even
-/// those who may see it may see all of that.
+/// R-PLN-25, R-PLN-54: the metadata of a view contains no data of its base tables, whatever its column names: a
+/// user who may see the view may not see all of that data.
 #[tokio::test]
 async fn a_view_tells_no_values_of_hidden_tables() {
     let path = fresh("views").join("staff.db");
@@ -31,7 +31,7 @@ async fn a_view_tells_no_values_of_hidden_tables() {
         CREATE VIEW people AS SELECT name AS who, born AS day, salary AS n FROM employees;";
     connection.execute_batch(tables).unwrap();
     drop(connection);
-    let data = Arc::new(Data::open(&path).unwrap());
+    let data = Arc::new(Dataset::open(&path).unwrap());
     let tools = tools(&ToolSettings::new(data.clone())).unwrap();
     let sam = caller(&["employees"], &[]);
     let described = call(&tools, "describe_table", json!({"table": "people"}), &sam).await.unwrap();
@@ -45,8 +45,8 @@ async fn a_view_tells_no_values_of_hidden_tables() {
     assert_eq!(kind(&asked), "forbidden", "the database knows what a view reads");
 }
 
-/// R-PLN-54: a view that is broken is left out, and one that never ends is known by its columns; neither keeps anybody from
-/// starting.
+/// R-PLN-54: a broken view is left out, and a view that never ends keeps its declared columns; neither prevents the
+/// start.
 #[test]
 fn no_view_keeps_the_data_from_being_opened() {
     let path = fresh("broken-views").join("shop.db");
@@ -56,14 +56,14 @@ fn no_view_keeps_the_data_from_being_opened() {
         CREATE VIEW endless AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) AS c FROM n;";
     connection.execute_batch(tables).unwrap();
     drop(connection);
-    let data = Data::open(&path).unwrap();
+    let data = Dataset::open(&path).unwrap();
     let names: Vec<&str> = data.catalog().tables.iter().map(|table| table.name.as_str()).collect();
     assert_eq!(names, ["endless", "notes"]);
     let endless = data.catalog().table("endless").unwrap();
     assert!(endless.is_view && endless.column("c").is_some());
 }
 
-/// R-PLN-53: a table that cannot be read is named.
+/// R-PLN-53: the error for an unreadable table names the table.
 #[test]
 fn a_table_that_cannot_be_read_is_named() {
     let path = fresh("broken-table").join("shop.db");
@@ -74,11 +74,11 @@ fn a_table_that_cannot_be_read_is_named() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[usize::from(page)..][..100].fill(0xff);
     fs::write(&path, bytes).unwrap();
-    let error = Data::open(&path).unwrap_err().to_string();
+    let error = Dataset::open(&path).unwrap_err().to_string();
     assert!(error.contains("table `ledger`: "), "{error}");
 }
 
-/// R-PLN-53: a SQLite file is asked as it is, and cannot be written.
+/// R-PLN-53: a SQLite file is queried in place, and cannot be written.
 #[tokio::test]
 async fn a_sqlite_file_is_asked_and_not_written() {
     let path = fresh("sqlite").join("shop.db");
@@ -88,40 +88,46 @@ async fn a_sqlite_file_is_asked_and_not_written() {
     connection.execute_batch(table).unwrap();
     drop(connection);
     let before = fs::read(&path).unwrap();
-    let data = Data::open(&path).unwrap();
+    let data = Dataset::open(&path).unwrap();
     assert_eq!(data.catalog().table("notes").unwrap().column("text").unwrap().about, "what it says");
     assert!(data.catalog().table("firsts").unwrap().is_view);
     let answer = ask(data, "SELECT n.id, f.text FROM notes n LEFT JOIN firsts f USING (id) ORDER BY 1").await.unwrap();
     assert_eq!(answer["rows"], json!([[1, "one"], [2, null]]));
-    let refused = ask(Data::open(&path).unwrap(), "DELETE FROM notes").await;
+    let refused = ask(Dataset::open(&path).unwrap(), "DELETE FROM notes").await;
     assert_eq!(kind(&refused), "refused");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
-/// R-PLN-53: CSV files without a schema get kinds from their values; empty fields are nothing.
+/// R-PLN-53: columns of CSV files without a schema get types from their values; empty fields are `NULL`.
 #[tokio::test]
 async fn csv_files_without_a_schema_are_loaded() {
     let folder = fresh("csv");
     let text = "\u{feff}id,name,price,postcode,day\n1,\"Stove, small\",12.50,01234,2026-10-01\n2,,7,99999,2026-10-02\n";
     fs::write(folder.join("things.csv"), text).unwrap();
     fs::write(folder.join("notes.txt"), "left alone").unwrap();
-    let data = Data::open(&folder).unwrap();
-    let kinds: Vec<Kind> = data.catalog().tables[0].columns.iter().map(|column| column.kind).collect();
-    assert_eq!(kinds, [Kind::Integer, Kind::Text, Kind::Decimal, Kind::Text, Kind::Date]);
+    let data = Dataset::open(&folder).unwrap();
+    let kinds: Vec<ColumnType> = data.catalog().tables[0].columns.iter().map(|column| column.kind).collect();
+    assert_eq!(kinds, [ColumnType::Integer, ColumnType::Text, ColumnType::Decimal, ColumnType::Text, ColumnType::Date]);
     let answer = ask(data, "SELECT id, name, price, postcode FROM things ORDER BY id").await.unwrap();
     assert_eq!(answer["rows"], json!([[1, "Stove, small", 12.5, "01234"], [2, null, 7, "99999"]]));
 }
 
-/// R-PLN-53: Parquet files are loaded with their kinds, days as days and money with its decimals.
+/// R-PLN-53: Parquet files are loaded with their types, dates as dates and money with its decimals.
 #[tokio::test]
 async fn parquet_files_are_loaded() {
     let folder = fresh("parquet");
     write_parquet(&folder.join("sales.parquet"));
     fs::write(folder.join("shops.csv"), "id,city\n7,Freiburg\n8,Kempten\n").unwrap();
-    let data = Data::open(&folder).unwrap();
+    let data = Dataset::open(&folder).unwrap();
     let sales = data.catalog().table("sales").unwrap();
-    let kinds: Vec<(&str, Kind)> = sales.columns.iter().map(|column| (column.name.as_str(), column.kind)).collect();
-    let expected = [("shop", Kind::Integer), ("day", Kind::Date), ("amount", Kind::Decimal), ("who", Kind::Text)];
+    let kinds: Vec<(&str, ColumnType)> =
+        sales.columns.iter().map(|column| (column.name.as_str(), column.kind)).collect();
+    let expected = [
+        ("shop", ColumnType::Integer),
+        ("day", ColumnType::Date),
+        ("amount", ColumnType::Decimal),
+        ("who", ColumnType::Text),
+    ];
     assert_eq!(kinds, expected);
     let sql = "SELECT city, day, amount, who FROM sales JOIN shops ON shops.id = shop ORDER BY day";
     let answer = ask(data, sql).await.unwrap();
@@ -151,7 +157,7 @@ fn write_parquet(path: &Path) {
     writer.close().unwrap();
 }
 
-/// R-PLN-53: what cannot be loaded is refused by the name of its file.
+/// R-PLN-53: the error for an unreadable file names the file.
 #[test]
 fn what_cannot_be_loaded_is_named() {
     type Files = &'static [(&'static str, &'static str)];
@@ -169,9 +175,9 @@ fn what_cannot_be_loaded_is_named() {
         for (file, text) in files {
             fs::write(folder.join(file), text).unwrap();
         }
-        let error = Data::open(&folder).unwrap_err();
-        assert_eq!(error.code(), Code::ConfigInvalid, "{name}");
+        let error = Dataset::open(&folder).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{name}");
         assert!(error.message().contains(expected), "{name}: {error}");
     }
-    assert!(Data::open(Path::new("/no/such/data")).unwrap_err().message().contains("/no/such/data"));
+    assert!(Dataset::open(Path::new("/no/such/data")).unwrap_err().message().contains("/no/such/data"));
 }

@@ -1,16 +1,16 @@
-//! Reading files: inside of the allowed folders, and nowhere else.
+//! Reading files: inside the allowed folders only.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
 use serde_json::json;
-use superstep::Code;
+use superstep::ErrorCode;
 use superstep_assistant::tools::{ToolSettings, tools};
 
 use super::{call, caller, fresh, kind, shop};
 
-/// R-PLN-54: a file of an allowed folder is read, and a large one cut.
+/// R-PLN-54: a file of an allowed folder is read, and a large one is cut.
 #[tokio::test]
 async fn files_of_allowed_folders_are_read() {
     let folder = fresh("files").join("handbook");
@@ -34,7 +34,8 @@ async fn files_of_allowed_folders_are_read() {
     assert_eq!(missing, "invalid: there is no file `refund.md`; did you mean `refunds.md`?");
 }
 
-/// R-PLN-72: a path outside of the folders, with `..`, or a link out is refused, and so is what is no file.
+/// R-PLN-72: a path outside the folders, with `..`, or through a link that leaves them is rejected, and so is
+/// everything that is not a regular file.
 #[tokio::test]
 async fn nothing_outside_is_read() {
     let place = fresh("outside");
@@ -78,11 +79,11 @@ async fn nothing_outside_is_read() {
     }
 }
 
-/// R-PLN-54: a folder that does not exist is refused at the start; without folders there is no such tool.
+/// R-PLN-54: a missing folder is an error at startup; without folders the tool does not exist.
 #[test]
 fn a_folder_that_does_not_exist_is_refused() {
     let missing = ToolSettings { folders: vec!["/no/such/folder".into()], ..ToolSettings::new(shop()) };
-    assert_eq!(tools(&missing).unwrap_err().code(), Code::ConfigInvalid);
+    assert_eq!(tools(&missing).unwrap_err().code(), ErrorCode::ConfigInvalid);
     let none = tools(&ToolSettings::new(shop())).unwrap();
     assert!(none.iter().all(|tool| tool.spec().name != "read_file"));
 }

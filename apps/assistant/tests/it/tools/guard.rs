@@ -1,4 +1,4 @@
-//! The guard: what only reads passes, whatever it is dressed in.
+//! The query guard: read-only queries pass, all others are rejected in every disguise.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,25 +6,25 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use serde_json::json;
-use superstep_assistant::tools::Access;
-use superstep_assistant::tools::query::guard::{Guard, Language};
+use superstep_assistant::tools::DataAccess;
+use superstep_assistant::tools::query::guard::{QueryGuard, SqlDialect};
 
 use super::{call, caller, kind, plain};
 
-fn check(sql: &str, language: Language, access: &Access) -> String {
-    let tables = (language == Language::Sqlite).then(|| vec!["orders", "customers", "employees"]);
-    let places = if language == Language::Sqlite { vec!["main"] } else { vec!["shop", "acme"] };
-    match (Guard { language, tables, places, access }).check(sql) {
+fn check(sql: &str, language: SqlDialect, access: &DataAccess) -> String {
+    let tables = (language == SqlDialect::Sqlite).then(|| vec!["orders", "customers", "employees"]);
+    let places = if language == SqlDialect::Sqlite { vec!["main"] } else { vec!["shop", "acme"] };
+    match (QueryGuard { language, tables, places, access }).check(sql) {
         Ok(checked) => format!("fine {}", checked.tables.join(" ")).trim_end().to_owned(),
         Err(error) => error.message.split(':').next().unwrap().to_owned(),
     }
 }
 
 fn local(sql: &str) -> String {
-    check(sql, Language::Sqlite, &Access::default())
+    check(sql, SqlDialect::Sqlite, &DataAccess::default())
 }
 
-/// R-PLN-53: queries that only read pass, however long they are.
+/// R-PLN-53: read-only queries pass, including long ones.
 #[test]
 fn what_only_reads_passes() {
     for (sql, expected) in [
@@ -55,7 +55,7 @@ fn what_only_reads_passes() {
     }
 }
 
-/// R-PLN-69: everything else is refused before it runs.
+/// R-PLN-69: all other statements are rejected before they run.
 #[test]
 fn what_does_more_than_read_is_refused() {
     for sql in [
@@ -113,7 +113,7 @@ fn what_does_more_than_read_is_refused() {
     }
 }
 
-/// R-PLN-69: what is no query is told apart from what is refused.
+/// R-PLN-69: invalid queries and rejected queries have different errors.
 #[test]
 fn what_is_no_query_is_invalid() {
     let long = format!("SELECT {}1", "1, ".repeat(10_000));
@@ -139,17 +139,17 @@ fn what_is_no_query_is_invalid() {
     ] {
         assert_eq!(local(sql), "invalid", "{sql:.60}");
     }
-    // The longest that is read must not be too deep to be walked.
+    // The longest accepted query must not be too deep for the visitor.
     assert_eq!(local(&format!("SELECT 1{}", " + 1".repeat(590))), "fine");
     assert_eq!(local(&format!("SELECT 1 WHERE 1 = 1{}", " OR 1".repeat(580))), "fine");
 }
 
-/// R-PLN-42, R-PLN-43: an unknown table is answered with the nearest; one that is hidden is not offered.
+/// R-PLN-42, R-PLN-43: the error for an unknown table suggests the nearest name, but never a denied table.
 #[test]
 fn an_unknown_table_is_answered_with_the_nearest() {
-    let access = Access { denied_tables: vec!["employees".to_owned()], ..Access::default() };
+    let access = DataAccess { denied_tables: vec!["employees".to_owned()], ..DataAccess::default() };
     let tables = Some(vec!["orders", "customers", "employees"]);
-    let guard = Guard { language: Language::Sqlite, tables, places: vec!["main"], access: &access };
+    let guard = QueryGuard { language: SqlDialect::Sqlite, tables, places: vec!["main"], access: &access };
     let message = |sql: &str| guard.check(sql).unwrap_err().message;
     assert_eq!(
         message("SELECT * FROM order_s"),
@@ -169,10 +169,10 @@ fn an_unknown_table_is_answered_with_the_nearest() {
     }
 }
 
-/// R-PLN-53: where no database stands behind the guard, whatever might read a hidden column is refused.
+/// R-PLN-53: without a second check in the database, every query that might read a denied column is rejected.
 #[test]
 fn hidden_columns_are_refused_by_name_in_bigquery() {
-    let access = Access { denied_columns: vec!["customers.email".to_owned()], ..Access::default() };
+    let access = DataAccess { denied_columns: vec!["customers.email".to_owned()], ..DataAccess::default() };
     for (sql, expected) in [
         ("SELECT id FROM customers", "fine customers"),
         ("SELECT id FROM `acme.shop.customers`", "fine customers"),
@@ -198,17 +198,17 @@ fn hidden_columns_are_refused_by_name_in_bigquery() {
         ("SELECT 1; DROP TABLE shop.orders", "refused"),
         ("BEGIN SELECT 1; END", "refused"),
     ] {
-        assert_eq!(check(sql, Language::BigQuery, &access), expected, "{sql}");
+        assert_eq!(check(sql, SqlDialect::BigQuery, &access), expected, "{sql}");
     }
 }
 
-/// R-PLN-53, R-PLN-69: in front of BigQuery a function has to be known as one that only computes; any other is refused with
-/// its name, whether it reaches outside, is somebody's own in the data set, or is new.
+/// R-PLN-53, R-PLN-69: for BigQuery only functions that are known to be pure run; all others are rejected by name,
+/// such as functions with external access, user-defined functions of the dataset, and new functions.
 #[test]
 fn only_known_functions_of_bigquery_run() {
     let checked = |expression: &str| {
-        let access = &Access::default();
-        let guard = Guard { language: Language::BigQuery, tables: None, places: vec!["shop", "acme"], access };
+        let access = &DataAccess::default();
+        let guard = QueryGuard { language: SqlDialect::BigQuery, tables: None, places: vec!["shop", "acme"], access };
         let checked = guard.check(&format!("SELECT {expression} FROM orders"));
         checked.map(|checked| checked.tables).map_err(|error| error.message)
     };
@@ -249,9 +249,9 @@ fn only_known_functions_of_bigquery_run() {
     }
 }
 
-/// Queries, and what becomes of them in SQLite and in BigQuery, where `customers.email` and `employees` are hidden.
+/// Queries with their results in SQLite and in BigQuery, where `customers.email` and `employees` are denied.
 const SCOPES: [(&str, &str, &str); 25] = [
-    // Outside of the query that made the name.
+    // Outside the query that defines the name.
     (
         "SELECT email FROM customers WHERE EXISTS (WITH customers AS (SELECT 1 AS x) SELECT x FROM customers)",
         "fine customers",
@@ -267,13 +267,14 @@ const SCOPES: [(&str, &str, &str); 25] = [
         "fine customers",
         "forbidden",
     ),
-    // A place in front of it, or quotes around both.
+    // Qualified names, and names with dots in one pair of quotes.
     ("WITH customers AS (SELECT 1 AS x) SELECT email FROM main.customers", "fine customers", "refused"),
     ("WITH customers AS (SELECT 1 AS x) SELECT email FROM shop.customers", "refused", "forbidden"),
     ("WITH customers AS (SELECT 1 AS x) SELECT email FROM `acme.shop.customers`", "refused", "forbidden"),
     ("WITH customers AS (SELECT 1 AS x) SELECT x FROM evil.customers", "refused", "refused"),
     ("WITH tables AS (SELECT 1 AS x) SELECT x FROM shop.INFORMATION_SCHEMA.TABLES", "refused", "refused"),
-    // BigQuery reads the table in the query of the name, and in those before it. SQLite refuses the first itself.
+    // BigQuery reads the table in the CTE of the same name, and in earlier CTEs. SQLite itself rejects the first
+    // query.
     ("WITH customers AS (SELECT email FROM customers) SELECT 1 FROM customers", "fine", "forbidden"),
     ("WITH a AS (SELECT email FROM customers), customers AS (SELECT 1 AS email) SELECT 1 FROM a", "fine", "forbidden"),
     (
@@ -281,13 +282,13 @@ const SCOPES: [(&str, &str, &str); 25] = [
         "fine",
         "fine",
     ),
-    // Where the name holds, it is no table, and its own query is looked at.
+    // In its scope the name is not a table, and its CTE is checked.
     ("WITH customers AS (SELECT id AS email FROM orders) SELECT email FROM customers", "fine orders", "fine orders"),
     ("WITH employees AS (SELECT id FROM orders) SELECT id FROM employees", "fine orders", "fine orders"),
     ("WITH a AS (SELECT id FROM employees) SELECT id FROM a", "forbidden", "forbidden"),
     ("WITH a AS (SELECT email FROM customers) SELECT 1 FROM a", "fine customers", "forbidden"),
     ("WITH a AS (SELECT 1 AS x), b AS (SELECT x FROM a) SELECT (SELECT x FROM b) FROM a", "fine", "fine"),
-    // Other ways to all columns, or to one under another name.
+    // Other ways to read all columns, or one column under another name.
     ("SELECT shop.customers FROM shop.customers", "refused", "forbidden"),
     ("SELECT ARRAY(SELECT AS STRUCT c.*) FROM customers AS c", "invalid", "forbidden"),
     ("SELECT COUNT(c.*) FROM customers AS c", "fine customers", "forbidden"),
@@ -299,29 +300,29 @@ const SCOPES: [(&str, &str, &str); 25] = [
     ("TABLE customers", "invalid", "invalid"),
 ];
 
-/// R-PLN-53, R-PLN-25: a name that a query makes stands for a table only where it holds; everywhere else the table itself
-/// is read, and its columns are hidden as ever. Nothing else makes a table another: no place, no alias, no escape.
+/// R-PLN-53, R-PLN-25: a CTE name refers to the CTE only in its scope; everywhere else the table is read, and its
+/// columns are checked as usual. Nothing else makes a table another one: no qualifier, no alias, no escape.
 #[test]
 fn names_hold_where_they_are_made_and_nowhere_else() {
     let denied_columns = vec!["customers.email".to_owned()];
-    let access = Access { denied_columns, denied_tables: vec!["employees".to_owned()], ..Access::default() };
+    let access = DataAccess { denied_columns, denied_tables: vec!["employees".to_owned()], ..DataAccess::default() };
     let mut wrong = Vec::new();
     for (sql, local, bigquery) in SCOPES {
-        let found = [Language::Sqlite, Language::BigQuery].map(|language| check(sql, language, &access));
+        let found = [SqlDialect::Sqlite, SqlDialect::BigQuery].map(|language| check(sql, language, &access));
         if found != [local, bigquery] {
             wrong.push(format!("{sql}: {found:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let named = Access { denied_columns: vec!["shop.customers.email".to_owned()], ..Access::default() };
+    let named = DataAccess { denied_columns: vec!["shop.customers.email".to_owned()], ..DataAccess::default() };
     assert_eq!(
-        check("SELECT email FROM customers", Language::BigQuery, &named),
+        check("SELECT email FROM customers", SqlDialect::BigQuery, &named),
         "forbidden",
         "a denial with its place"
     );
 }
 
-/// Queries inside of queries, with few names for tables and for what `WITH` makes, so that they often are the same.
+/// Generates nested queries with few names for tables and CTEs, so that names often collide.
 fn nested_query() -> impl Strategy<Value = String> {
     let name = || prop::sample::select(&["customers", "orders", "late"][..]);
     let columns = || prop::sample::select(&["id, email", "id, id AS email", "*", "count(*) AS id, 1 AS email"][..]);
@@ -334,7 +335,7 @@ fn nested_query() -> impl Strategy<Value = String> {
             let mut names = std::collections::BTreeSet::new();
             let made = made.into_iter().filter(|(name, _)| names.insert(*name));
             let made: Vec<String> = made.map(|(name, query)| format!("{name} AS ({query})")).collect();
-            // A query that begins with WITH cannot follow another.
+            // A query that starts with WITH cannot be nested directly after another WITH.
             format!("WITH {} SELECT id, email FROM ({rest})", made.join(", "))
         });
         let derived = (columns(), inner.clone(), name())
@@ -351,7 +352,7 @@ fn nested_query() -> impl Strategy<Value = String> {
     })
 }
 
-/// What SQLite itself says a query reads, as `(table, column)`; nothing for what it does not run.
+/// Returns the reads that SQLite reports for a query, as `(table, column)`; `None` if SQLite rejects the query.
 fn read_by_sqlite(sql: &str) -> Option<Vec<(String, String)>> {
     let mut connection = Connection::open_in_memory().unwrap();
     for table in ["customers", "orders", "late"] {
@@ -360,7 +361,8 @@ fn read_by_sqlite(sql: &str) -> Option<Vec<(String, String)>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = seen.clone();
     let note = move |asked: AuthContext<'_>| {
-        // Without a column it may be the name of a query: rows of one that are only counted are read under its name.
+        // A read without a column may refer to a CTE: rows of a CTE that are only counted are reported under its
+        // name.
         if let AuthAction::Read { table_name, column_name } = asked.action
             && !column_name.is_empty()
         {
@@ -402,7 +404,7 @@ const DRESSES: [&str; 12] = [
     "SELECT 1 UNION {}",
 ];
 
-/// Blanks of all kinds between words, and letters in any case.
+/// Varies the whitespace between words and the letter case.
 fn dressed(sql: &str, blanks: &[&str], cases: &[bool]) -> String {
     let words = sql.split(' ').enumerate();
     let word = |(at, word): (usize, &str)| {
@@ -413,7 +415,7 @@ fn dressed(sql: &str, blanks: &[&str], cases: &[bool]) -> String {
     words.map(word).collect()
 }
 
-/// Whether SQLite itself says that a text is no statement, or one that only reads.
+/// Returns true if SQLite rejects the text or reports it as read-only.
 fn is_harmless(sql: &str) -> bool {
     let connection = Connection::open_in_memory().unwrap();
     connection.execute_batch("CREATE TABLE orders (id, total); CREATE TABLE x (a)").unwrap();
@@ -421,26 +423,26 @@ fn is_harmless(sql: &str) -> bool {
 }
 
 proptest! {
-    /// R-PLN-53, R-PLN-25: whatever names a query makes, the guard knows every table that SQLite reads, and in front of
-    /// BigQuery lets nothing pass that reads a hidden column.
+    /// R-PLN-53, R-PLN-25: whatever names a query defines, the guard knows every table that SQLite reads, and for
+    /// BigQuery rejects every query that reads a denied column.
     #[test]
     fn no_name_hides_a_table(sql in nested_query()) {
         let Some(read) = read_by_sqlite(&sql) else { return Ok(()) };
-        let denied = Access { denied_columns: vec!["customers.email".to_owned()], ..Access::default() };
-        for language in [Language::Sqlite, Language::BigQuery] {
-            let of = |access: &Access| Guard { language, tables: None, places: vec!["main", "acme"], access }.check(&sql);
-            let known = of(&Access::default()).map_err(|error| TestCaseError::fail(format!("{sql}: {error}")))?;
+        let denied = DataAccess { denied_columns: vec!["customers.email".to_owned()], ..DataAccess::default() };
+        for language in [SqlDialect::Sqlite, SqlDialect::BigQuery] {
+            let of = |access: &DataAccess| QueryGuard { language, tables: None, places: vec!["main", "acme"], access }.check(&sql);
+            let known = of(&DataAccess::default()).map_err(|error| TestCaseError::fail(format!("{sql}: {error}")))?;
             for (table, _) in &read {
                 prop_assert!(known.tables.contains(table), "{language:?}: `{table}` is read: {sql}");
             }
-            if language == Language::BigQuery && of(&denied).is_ok() {
+            if language == SqlDialect::BigQuery && of(&denied).is_ok() {
                 let is_hidden = |(table, column): &(String, String)| table == "customers" && column == "email";
                 prop_assert!(!read.iter().any(is_hidden), "{sql}");
             }
         }
     }
 
-    /// R-PLN-69: no write passes, in whatever dress, and the data is as before.
+    /// R-PLN-69: no write passes in any disguise, and the data is unchanged.
     #[test]
     fn no_write_passes(
         write in prop::sample::select(&WRITES[..]),
@@ -450,12 +452,13 @@ proptest! {
     ) {
         let sql = dressed(&dress.replace("{}", write), &blanks, &cases);
         let passes = local(&sql).starts_with("fine");
-        // Blanks may turn a write into a question: those beyond ASCII are letters of a name in SQL, and a line end ends a
-        // comment (`-- SELECT 1 DELETE FROM orders` on two lines asks for a column named `delete`). SQLite has the word.
+        // Whitespace may turn a write into a read: non-ASCII blanks are letters of a name in SQL, and a line end
+        // ends a comment (`-- SELECT 1 DELETE FROM orders` on two lines reads a column named `delete`). SQLite
+        // decides.
         prop_assert!(!passes || is_harmless(&sql), "{sql:?}");
     }
 
-    /// R-PLN-69: whatever text comes, the guard answers, and what it lets pass only reads by SQLite's own word.
+    /// R-PLN-69: the guard returns a result for any text, and SQLite confirms that accepted queries only read.
     #[test]
     fn any_text_is_answered(pieces in prop::collection::vec(prop::sample::select(&[
         "SELECT", "WITH", "x", "AS", "(", ")", "DELETE", "FROM", "orders", ";", "--", "/*", "*/", "'", "\"", "*", ",", "1",
@@ -466,13 +469,13 @@ proptest! {
     }
 }
 
-/// R-PLN-69: for BigQuery a name has its place, and its own tables tell of everything.
+/// R-PLN-69: BigQuery tables need a valid qualifier, and its metadata tables are rejected.
 #[test]
 fn foreign_places_of_bigquery() {
     let mine = caller(&["payroll"], &[]);
     let said = |sql: &str| {
         let access = &mine.access;
-        let guard = Guard { language: Language::BigQuery, tables: None, places: vec!["shop", "acme"], access };
+        let guard = QueryGuard { language: SqlDialect::BigQuery, tables: None, places: vec!["shop", "acme"], access };
         guard.check(sql).is_ok()
     };
     for fine in ["SELECT id FROM orders", "SELECT id FROM shop.orders", "SELECT id FROM acme.shop.orders"] {
@@ -490,7 +493,7 @@ fn foreign_places_of_bigquery() {
     }
 }
 
-/// R-PLN-69: through the tool itself, with the database behind the guard, nothing changes.
+/// R-PLN-69: writes through the tool, with guard and database, leave the data unchanged.
 #[tokio::test]
 async fn writes_leave_the_data_as_it_was() {
     let (tools, ana) = (plain(), caller(&[], &[]));

@@ -1,10 +1,10 @@
-//! What is known of a user, and results that are too long for a conversation.
+//! Facts about a user.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use superstep::store::{MemoryStore, SharedStore};
-use superstep_assistant::memory::place;
+use superstep_assistant::memory::facts_namespace;
 use superstep_assistant::tools::Caller;
 
 use super::{call, kind, plain};
@@ -15,10 +15,10 @@ fn user(name: &str, store: &SharedStore) -> Arc<Caller> {
 
 async fn remember(store: &SharedStore, user: &str, key: &str, text: &str) {
     let fact = json!({"text": text, "source": "m1", "date": "2026-11-02"});
-    store.put(place(user), key, fact).await.unwrap();
+    store.put(facts_namespace(user), key, fact).await.unwrap();
 }
 
-/// R-PLN-54: a user finds what is known of them, and of nobody else.
+/// R-PLN-54: users find the facts about themselves, and of no other user.
 #[tokio::test]
 async fn a_user_finds_their_own_facts() {
     let store: SharedStore = MemoryStore::new().into();
@@ -33,12 +33,12 @@ async fn a_user_finds_their_own_facts() {
     assert_eq!(all["facts"].as_array().unwrap().len(), 2);
     let none = call(&plain(), "search_memory", json!({"query": "finance"}), &sam).await.unwrap();
     assert_eq!(none, json!({"facts": []}));
-    assert_ne!(place("a.b"), place("a%2Eb"));
+    assert_ne!(facts_namespace("a.b"), facts_namespace("a%2Eb"));
     let without = Arc::new(Caller::new("ana"));
     assert_eq!(kind(&call(&plain(), "search_memory", json!({}), &without).await), "unavailable");
 }
 
-/// R-PLN-47, R-PLN-54: one fact is forgotten, by key or by words that fit no other.
+/// R-PLN-47, R-PLN-54: one fact is deleted, by key or by words that match no other fact.
 #[tokio::test]
 async fn one_fact_is_forgotten() {
     let store: SharedStore = MemoryStore::new().into();
@@ -59,5 +59,5 @@ async fn one_fact_is_forgotten() {
     assert_eq!(again, json!({"forgotten": []}));
     let left = call(&plain(), "search_memory", json!({}), &ana).await.unwrap();
     assert_eq!(left["facts"].as_array().unwrap().len(), 1);
-    assert!(store.get(place("sam"), "a").await.unwrap().is_some(), "others keep theirs");
+    assert!(store.get(facts_namespace("sam"), "a").await.unwrap().is_some(), "others keep theirs");
 }

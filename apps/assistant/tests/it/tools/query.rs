@@ -1,15 +1,15 @@
-//! Queries of the local data: what they give, how they fail, what they cannot see.
+//! Queries of the local data: results, errors and permissions.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep::tool::{Invocation, SharedTool};
-use superstep_assistant::tools::{Access, Caller, ToolSettings, tools};
+use superstep::tools::{SharedTool, ToolInvocation};
+use superstep_assistant::tools::{Caller, DataAccess, ToolSettings, tools};
 
 use super::{call, caller, kind, plain, shop};
 
-/// Time enough on any machine.
+/// Returns settings with a timeout that is long enough on any machine.
 fn generous() -> ToolSettings {
     ToolSettings { query_time: Duration::from_secs(60), ..ToolSettings::new(shop()) }
 }
@@ -18,7 +18,7 @@ async fn ask(sql: &str, who: &Arc<Caller>) -> Result<Value, String> {
     call(&plain(), "bq_query", json!({ "sql": sql }), who).await
 }
 
-/// R-PLN-53: a query gives columns, rows, their count and whether there are more.
+/// R-PLN-53: a query returns columns, rows, their number, and a flag for more rows.
 #[tokio::test]
 async fn a_query_gives_columns_and_rows() {
     let late = "SELECT count(*) AS late FROM orders WHERE shipped_at > due_at AND shipped_at LIKE '2026-10%'";
@@ -40,7 +40,7 @@ async fn a_query_gives_columns_and_rows() {
     assert_eq!((&none["count"], &none["rows"]), (&json!(0), &json!([])));
 }
 
-/// R-PLN-53: sums of money have no noise in their last digits.
+/// R-PLN-53: sums of money have no floating-point noise.
 #[tokio::test]
 async fn money_comes_out_exact() {
     let sql = "SELECT sum(total), sum(total * 3) / 3, avg(0.1) FROM orders";
@@ -51,17 +51,18 @@ async fn money_comes_out_exact() {
     }
 }
 
-/// R-PLN-53: the role's limit is the most, whatever a query asks for; without rows there are no queries.
+/// R-PLN-53: the row limit of the role caps every request; a limit of zero rejects queries.
 #[tokio::test]
 async fn rows_are_limited_by_role() {
-    let limited = |rows| Arc::new(Caller { access: Access { rows, ..Access::default() }, ..Caller::new("sam") });
+    let limited =
+        |rows| Arc::new(Caller { access: DataAccess { rows, ..DataAccess::default() }, ..Caller::new("sam") });
     let many = json!({"sql": "SELECT id FROM orders", "max_rows": 100_000});
     let answer = call(&plain(), "bq_query", many.clone(), &limited(200)).await.unwrap();
     assert_eq!((&answer["count"], &answer["truncated"]), (&json!(200), &json!(true)));
     assert_eq!(kind(&call(&plain(), "bq_query", many, &limited(0)).await), "forbidden");
 }
 
-/// R-PLN-43: unknown and ambiguous names are told with what was probably meant.
+/// R-PLN-43: errors for unknown and ambiguous names suggest the probable names.
 #[tokio::test]
 async fn unknown_names_are_told_with_near_ones() {
     let sam = caller(&["employees"], &["products.cost"]);
@@ -88,7 +89,8 @@ async fn unknown_names_are_told_with_near_ones() {
     assert!(call(&plain(), "bq_query", named, &sam).await.is_ok());
 }
 
-/// R-PLN-53: hidden columns are hidden in every way a query can read them, and others of the same name are not.
+/// R-PLN-53: denied columns are protected against every way of reading them, and other columns of the same name are
+/// readable.
 #[tokio::test]
 async fn hidden_columns_stay_hidden() {
     let ana = caller(&[], &["customers.email"]);
@@ -128,12 +130,12 @@ async fn hidden_columns_stay_hidden() {
     assert_eq!(kind(&ask("SELECT id FROM orders", &Arc::new(Caller::new("nobody"))).await), "forbidden");
 }
 
-/// R-PLN-34, R-PLN-53, R-PLN-63: a query that does not end is ended, and others go on meanwhile.
+/// R-PLN-34, R-PLN-53, R-PLN-63: an endless query is interrupted, and other queries run meanwhile.
 #[tokio::test]
 async fn a_query_that_does_not_end_is_ended() {
     let short = ToolSettings { query_time: Duration::from_millis(50), ..ToolSettings::new(shop()) };
     let short = tools(&short).unwrap();
-    // What has to succeed has time: a busy machine may take longer than 50 ms for anything.
+    // Calls that must succeed get a long timeout: a busy machine may need more than 50 ms.
     let tools = tools(&generous()).unwrap();
     let ana = caller(&[], &[]);
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
@@ -147,8 +149,8 @@ async fn a_query_that_does_not_end_is_ended() {
     assert_eq!(kind(&call(&tools, "bq_query", large, &ana).await), "invalid");
 }
 
-/// R-PLN-53: one call of a function cannot outlive the time of a query: what takes as long as two long texts together is
-/// refused, and between calls the clock is looked at.
+/// R-PLN-53: one function call cannot exceed the timeout of a query: arguments whose cost is the product of two
+/// long texts are rejected, and the deadline is checked between calls.
 #[tokio::test]
 async fn no_function_outlives_the_time_of_a_query() {
     let short = ToolSettings { query_time: Duration::from_millis(50), ..ToolSettings::new(shop()) };
@@ -186,7 +188,7 @@ async fn no_function_outlives_the_time_of_a_query() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
-/// R-PLN-54: tables and columns are listed and described, without what is hidden.
+/// R-PLN-54: tables and columns are listed and described, without denied ones.
 #[tokio::test]
 async fn tables_are_listed_and_described() {
     let (tools, sam) = (plain(), caller(&["employees", "suppliers"], &["products.cost"]));
@@ -212,7 +214,7 @@ async fn tables_are_listed_and_described() {
     assert_eq!(kind(&call(&tools, "list_tables", json!({}), &caller(&["*"], &[])).await), "forbidden");
 }
 
-/// R-PLN-31: what a tool is and does to the world is told with it; nobody's call sees nothing.
+/// R-PLN-31: tools describe their purpose and their side effects; a call without a caller sees no data.
 #[tokio::test]
 async fn tools_say_what_they_do() {
     let tools = plain();
@@ -228,7 +230,7 @@ async fn tools_say_what_they_do() {
         assert_eq!(spec.timeout, Some(Duration::from_secs(10)), "{}", spec.name);
     }
     let Value::Object(args) = json!({"sql": "SELECT 1"}) else { unreachable!() };
-    let error = tools[0].call(Invocation::new("c1", args)).await.unwrap_err();
+    let error = tools[0].call(ToolInvocation::new("c1", args)).await.unwrap_err();
     assert!(error.message.starts_with("forbidden: "), "{error}");
     for args in [json!({}), json!({"sql": " "}), json!({"sql": 5}), json!({"sql": "SELECT 1", "max_rows": -1})] {
         assert_eq!(kind(&call(&tools, "bq_query", args, &caller(&[], &[])).await), "invalid");

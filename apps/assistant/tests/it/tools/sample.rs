@@ -1,13 +1,13 @@
-//! The sample that comes inside of the binary.
+//! The embedded sample.
 
 use std::fs;
 
-use superstep_assistant::data::{Data, Kind};
+use superstep_assistant::data::{ColumnType, Dataset};
 use superstep_assistant::sample;
 
 use super::{fresh, shop};
 
-/// R-PLN-57: the sample is written once, and what a user changed stays.
+/// The sample is unpacked once, and changes by a user stay.
 #[test]
 fn the_sample_is_unpacked_once() {
     let folder = fresh("unpacked");
@@ -19,10 +19,10 @@ fn the_sample_is_unpacked_once() {
     sample::unpack(&folder).unwrap();
     assert_eq!(fs::read_to_string(&policy).unwrap(), "mine");
     assert!(folder.join("handbook/stock.md").exists());
-    assert_eq!(Data::open(&folder.join("shop")).unwrap().catalog(), shop().catalog());
+    assert_eq!(Dataset::open(&folder.join("shop")).unwrap().catalog(), shop().catalog());
 }
 
-/// R-PLN-57: programs that start at once unpack side by side, and whoever reads meanwhile finds no half of a file.
+/// Concurrent programs unpack the sample without conflicts, and readers never see a partial file.
 #[test]
 fn the_sample_is_unpacked_by_many_at_once() {
     let folder = fresh("unpacked-at-once");
@@ -38,7 +38,8 @@ fn the_sample_is_unpacked_by_many_at_once() {
     assert_eq!(seen(), Some(whole));
 }
 
-/// R-PLN-53, R-PLN-56: the catalog says what a planner needs: names, kinds, comments, values, references.
+/// R-PLN-53, R-PLN-56: the catalog contains the metadata that planning needs: names, types, comments, values,
+/// references.
 #[test]
 fn the_catalog_knows_the_shop() {
     let shop = shop();
@@ -50,11 +51,11 @@ fn the_catalog_knows_the_shop() {
     assert_eq!(orders.rows, 904);
     let column = |name: &str| orders.column(name).unwrap();
     for (name, kind) in [
-        ("id", Kind::Integer),
-        ("status", Kind::Text),
-        ("ordered_at", Kind::Time),
-        ("shipped_at", Kind::Time),
-        ("total", Kind::Decimal),
+        ("id", ColumnType::Integer),
+        ("status", ColumnType::Text),
+        ("ordered_at", ColumnType::Time),
+        ("shipped_at", ColumnType::Time),
+        ("total", ColumnType::Decimal),
     ] {
         assert_eq!(column(name).kind, kind, "{name}");
     }
@@ -66,7 +67,7 @@ fn the_catalog_knows_the_shop() {
     assert_eq!(column("customer_id").references, Some(("customers".to_owned(), "id".to_owned())));
     assert!(column("id").distinct.is_empty() && column("id").samples.len() == 5);
     let products = shop.catalog().table("products").unwrap();
-    assert_eq!(products.column("is_active").unwrap().kind, Kind::Boolean);
+    assert_eq!(products.column("is_active").unwrap().kind, ColumnType::Boolean);
     assert!(products.column("name").unwrap().distinct.contains(&"Trail Stove Mini".to_owned()));
-    assert_eq!(shop.catalog().table("employees").unwrap().column("hired_at").unwrap().kind, Kind::Date);
+    assert_eq!(shop.catalog().table("employees").unwrap().column("hired_at").unwrap().kind, ColumnType::Date);
 }

@@ -1,4 +1,4 @@
-//! The tools that need little: documents, the calculator, the clock.
+//! Tools with few dependencies: documents, calculator, clock.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use superstep_documents::Documents;
 
 use super::{call, caller, kind, plain, shop};
 
-/// R-PLN-54: documents are searched, and passages come with their sources.
+/// R-PLN-54: documents are searched, and passages contain their sources.
 #[tokio::test]
 async fn documents_are_searched() {
     let handbook = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample/handbook");
@@ -29,7 +29,7 @@ async fn documents_are_searched() {
     assert_eq!(kind(&call(&tools, "search_docs", json!({"query": " "}), &ana).await), "invalid");
 }
 
-/// R-PLN-54: the calculator gives exact results, with units, and says when it rounded.
+/// R-PLN-54: the calculator returns exact results, with units, and reports rounding.
 #[tokio::test]
 async fn the_calculator_is_exact() {
     let ana = caller(&[], &[]);
@@ -48,7 +48,7 @@ async fn the_calculator_is_exact() {
     assert_eq!(zero.unwrap_err(), "invalid: division by zero");
 }
 
-/// R-PLN-54: the time is told for everybody, and where the user is or asks for.
+/// R-PLN-54: the clock returns UTC, and the local time of the user or of the requested time zone.
 #[tokio::test]
 async fn the_clock_knows_zones() {
     let clock = ManualClock::new();

@@ -1,4 +1,4 @@
-//! The web, played by servers on this machine.
+//! Web tools, against servers on localhost.
 
 use axum::extract::Query;
 use axum::http::{StatusCode, header};
@@ -7,7 +7,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use superstep::tool::SharedTool;
+use superstep::tools::SharedTool;
 use superstep_assistant::tools::{ToolSettings, WebSettings, tools};
 use tokio::net::TcpListener;
 
@@ -41,7 +41,7 @@ fn site() -> Router {
         .route("/long", get(|| async { "é".repeat(200_000) }))
 }
 
-/// R-PLN-54: a page of an allowed host is fetched as text; redirects are followed only where they may lead.
+/// R-PLN-54: a page of an allowed host is fetched as text; redirects are followed only to allowed hosts.
 #[tokio::test]
 async fn pages_of_allowed_hosts_are_fetched() {
     let here = served(site()).await;
@@ -61,7 +61,7 @@ async fn pages_of_allowed_hosts_are_fetched() {
     assert_eq!(kind(&fetch(&tools, "nonsense").await), "invalid");
 }
 
-/// R-PLN-54: hosts that are not listed are not spoken to, nor private ones that a listed name leads to.
+/// R-PLN-54: hosts that are not listed are not contacted, and neither are private addresses behind a listed name.
 #[tokio::test]
 async fn nothing_private_is_fetched() {
     let here = served(site()).await;
@@ -77,12 +77,12 @@ async fn nothing_private_is_fetched() {
     ] {
         assert_eq!(kind(&fetch(&tools, &url).await), "refused", "{url}");
     }
-    // The name is on the list, but what it leads to is private.
+    // The name is listed, but its address is private.
     let named = fetch(&tools, &format!("https://localhost:{port}/page")).await.unwrap_err();
     assert!(named.starts_with("unavailable: ") && named.contains("which is private"), "{named}");
 }
 
-/// R-PLN-54: the search engine is asked, and its results come as titles, addresses and excerpts.
+/// R-PLN-54: the search engine is queried, and its results contain titles, URLs and excerpts.
 #[tokio::test]
 async fn a_search_engine_is_asked() {
     let answer = |Query(asked): Query<BTreeMap<String, String>>| async move {

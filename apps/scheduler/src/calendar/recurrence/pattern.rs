@@ -1,29 +1,29 @@
-//! What a rule of RFC 5545 says, read strictly.
+//! Strict parser of RFC 5545 recurrence rules.
 //!
-//! A part that is unknown, written twice, out of range or senseless beside another is refused by its name. When the rule
-//! falls is not decided here (see `walls`).
+//! A part that is unknown, repeated, out of range or meaningless beside another part is rejected by its name. The
+//! expansion of rules is in `walls`.
 
 use std::fmt::Display;
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Weekday};
 use superstep::core::time::Time;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
 use super::MOST_INSTANCES;
-use crate::zone::Zone;
+use crate::zone::NamedTimeZone;
 
-/// A rule; empty lists say nothing.
+/// A parsed recurrence rule. An empty list means that the part is missing.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Pattern {
+pub(super) struct RecurrenceRule {
     pub(super) frequency: Frequency,
     pub(super) interval: i64,
-    pub(super) end: End,
+    pub(super) end: RuleEnd,
     pub(super) months: Vec<i16>,
     pub(super) weeks: Vec<i16>,
     pub(super) year_days: Vec<i16>,
     pub(super) month_days: Vec<i16>,
-    pub(super) days: Vec<Day>,
+    pub(super) days: Vec<WeekdayNum>,
     pub(super) hours: Vec<i16>,
     pub(super) minutes: Vec<i16>,
     pub(super) seconds: Vec<i16>,
@@ -31,7 +31,7 @@ pub(super) struct Pattern {
     pub(super) week_start: Weekday,
 }
 
-/// How long one period is, the longest first.
+/// Frequency of a rule, longest period first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Frequency {
     Yearly,
@@ -43,15 +43,15 @@ pub(super) enum Frequency {
     Secondly,
 }
 
-/// When a rule is over.
+/// End of a rule.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum End {
+pub(super) enum RuleEnd {
     Never,
     Count(usize),
     Until(Until),
 }
 
-/// UNTIL, in the three ways it is written.
+/// The three forms of UNTIL.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Until {
     Utc(DateTime),
@@ -59,9 +59,9 @@ pub(super) enum Until {
     Day(Date),
 }
 
-/// A day of the week: every one, or the first, second, last of a month or year.
+/// An element of BYDAY: every such weekday, or the nth of a month or year. Negative ordinals count from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Day {
+pub(super) struct WeekdayNum {
     pub(super) ordinal: Option<i16>,
     pub(super) weekday: Weekday,
 }
@@ -86,45 +86,45 @@ const FREQUENCIES: [(&str, Frequency); 7] = [
     ("SECONDLY", Frequency::Secondly),
 ];
 
-/// The longest interval; a century of days has room in it.
+/// Maximum INTERVAL: a century of days.
 const LONGEST_INTERVAL: i64 = 36_525;
 
-/// The parts of a rule in capitals, without the name of the property.
+/// Splits a rule into its parts, in upper case, without the property name.
 ///
 /// # Errors
-/// When a part has no value, or there is none at all.
-pub(in super::super) fn parts(rule: &str) -> Result<Vec<(String, String)>> {
+/// Returns an error if a part has no value or the rule is empty.
+pub(crate) fn parts(rule: &str) -> Result<Vec<(String, String)>> {
     let capitals = rule.trim().to_ascii_uppercase();
     let value = capitals.strip_prefix("RRULE:").unwrap_or(&capitals);
     // Some programs end a rule with a semicolon.
     let value = value.strip_suffix(';').unwrap_or(value);
     let split = |part: &str| match part.split_once('=') {
         Some((name, value)) if !value.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(wrong(part.trim(), "is not a name, `=` and a value")),
+        _ => Err(invalid_part(part.trim(), "is not a name, `=` and a value")),
     };
     value.split(';').map(split).collect()
 }
 
-/// The rule that these parts make.
-pub(in super::super) fn joined(parts: &[(String, String)]) -> String {
+/// Joins parts to a rule.
+pub(crate) fn joined(parts: &[(String, String)]) -> String {
     parts.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(";")
 }
 
-/// An error that names the part.
-pub(super) fn wrong(part: impl Display, why: impl Display) -> Error {
-    Error::new(Code::InputInvalid, format!("RRULE part `{part}`: {why}"))
+/// Creates an error that names the part.
+pub(super) fn invalid_part(part: impl Display, why: impl Display) -> Error {
+    Error::new(ErrorCode::InputInvalid, format!("RRULE part `{part}`: {why}"))
 }
 
-impl Pattern {
-    /// Reads a rule, with or without `RRULE:` before it.
+impl RecurrenceRule {
+    /// Parses a rule, with or without the prefix `RRULE:`.
     ///
     /// # Errors
-    /// When a part is wrong; the error names it.
+    /// Returns an error that names the invalid part.
     pub(super) fn read(rule: &str) -> Result<Self> {
         let parts = parts(rule)?;
         for (index, (name, value)) in parts.iter().enumerate() {
             if parts[..index].iter().any(|(earlier, _)| earlier == name) {
-                return Err(wrong(format_args!("{name}={value}"), format_args!("`{name}` is there twice")));
+                return Err(invalid_part(format_args!("{name}={value}"), format_args!("`{name}` is there twice")));
             }
         }
         let mut pattern = Self::every(frequency(&parts)?);
@@ -139,7 +139,7 @@ impl Pattern {
         Self {
             frequency,
             interval: 1,
-            end: End::Never,
+            end: RuleEnd::Never,
             months: Vec::new(),
             weeks: Vec::new(),
             year_days: Vec::new(),
@@ -158,11 +158,11 @@ impl Pattern {
         match name {
             "FREQ" => {}
             "INTERVAL" => self.interval = number(&part, value, 1, LONGEST_INTERVAL)?,
-            "COUNT" | "UNTIL" if self.end != End::Never => {
-                return Err(wrong(part, "a rule ends by `COUNT` or by `UNTIL`, not by both"));
+            "COUNT" | "UNTIL" if self.end != RuleEnd::Never => {
+                return Err(invalid_part(part, "a rule ends by `COUNT` or by `UNTIL`, not by both"));
             }
-            "COUNT" => self.end = End::Count(count(&part, value)?),
-            "UNTIL" => self.end = End::Until(until(&part, value)?),
+            "COUNT" => self.end = RuleEnd::Count(count(&part, value)?),
+            "UNTIL" => self.end = RuleEnd::Until(until(&part, value)?),
             "BYMONTH" => self.months = numbers(&part, value, 1..=12)?,
             "BYWEEKNO" => self.weeks = numbers(&part, value, -53..=53)?,
             "BYYEARDAY" => self.year_days = numbers(&part, value, -366..=366)?,
@@ -172,8 +172,8 @@ impl Pattern {
             "BYMINUTE" => self.minutes = numbers(&part, value, 0..=59)?,
             "BYSECOND" => self.seconds = numbers(&part, value, 0..=59)?,
             "BYDAY" => self.days = value.split(',').map(|text| day(&part, text)).collect::<Result<_>>()?,
-            "WKST" => self.week_start = weekday(value).ok_or_else(|| wrong(part, "is none of MO, TU, … SU"))?,
-            _ => return Err(wrong(part, format_args!("RFC 5545 has no part `{name}`"))),
+            "WKST" => self.week_start = weekday(value).ok_or_else(|| invalid_part(part, "is none of MO, TU, … SU"))?,
+            _ => return Err(invalid_part(part, format_args!("RFC 5545 has no part `{name}`"))),
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl Pattern {
         let frequency = self.frequency.name();
         let beside = |name: &str, why: &str| {
             let value = parts.iter().find(|(one, _)| one == name).map_or("", |(_, value)| value);
-            Err(wrong(format_args!("{name}={value}"), format_args!("{why} `FREQ={frequency}`")))
+            Err(invalid_part(format_args!("{name}={value}"), format_args!("{why} `FREQ={frequency}`")))
         };
         let is_by_month_or_year = self.frequency <= Frequency::Monthly;
         if !self.weeks.is_empty() && self.frequency != Frequency::Yearly {
@@ -210,8 +210,8 @@ impl Pattern {
         if !self.positions.is_empty() && !parts.iter().any(|(name, _)| name.starts_with("BY") && name != "BYSETPOS") {
             return beside("BYSETPOS", "there is nothing to choose from without another `BY…` beside");
         }
-        if self.frequency > Frequency::Daily && self.end == End::Never {
-            return Err(wrong(
+        if self.frequency > Frequency::Daily && self.end == RuleEnd::Never {
+            return Err(invalid_part(
                 format_args!("FREQ={frequency}"),
                 "more often than once a day is for a while only: give it `COUNT` or `UNTIL`, or write \
                  `FREQ=DAILY` with `BYHOUR` and `BYMINUTE`",
@@ -220,12 +220,12 @@ impl Pattern {
         Ok(())
     }
 
-    /// The rule with all that it leaves to the first start.
-    pub(super) fn settled(mut self, first: DateTime) -> Self {
+    /// Fills in the parts that default to the first start.
+    pub(super) fn with_defaults_from(mut self, first: DateTime) -> Self {
         let names_days = !(self.weeks.is_empty() && self.year_days.is_empty() && self.month_days.is_empty());
-        let every_weekday = Day { ordinal: None, weekday: first.weekday() };
+        let every_weekday = WeekdayNum { ordinal: None, weekday: first.weekday() };
         match self.frequency {
-            // "Week 20" alone is one day of that week.
+            // BYWEEKNO alone means one day of that week.
             Frequency::Yearly if self.days.is_empty() && self.year_days.is_empty() && self.month_days.is_empty() => {
                 if self.weeks.is_empty() {
                     self.month_days = vec![first.day().into()];
@@ -259,22 +259,22 @@ impl Frequency {
 }
 
 impl Until {
-    /// The last moment at which something may start.
-    pub(super) fn instant(&self, zone: &Zone) -> Result<Time> {
+    /// Returns the last instant at which an instance may start.
+    pub(super) fn instant(&self, zone: &NamedTimeZone) -> Result<Time> {
         match self {
-            Self::Utc(time) => Zone::named("UTC")?.instant(*time),
-            Self::Wall(time) => zone.instant(*time),
-            Self::Day(day) => zone.instant(day.at(23, 59, 59, 999_999_999)),
+            Self::Utc(time) => NamedTimeZone::from_iana_name("UTC")?.to_instant(*time),
+            Self::Wall(time) => zone.to_instant(*time),
+            Self::Day(day) => zone.to_instant(day.at(23, 59, 59, 999_999_999)),
         }
     }
 
-    /// As it is written after a move.
-    fn moved(&self, moved: &Moved<'_>) -> Result<String> {
+    /// Formats UNTIL after the series was moved.
+    fn moved(&self, moved: &SeriesShift<'_>) -> Result<String> {
         let text = match self {
             Self::Utc(_) => {
-                let utc = Zone::named("UTC")?;
-                let wall = moved.from.wall(self.instant(moved.from)?).saturating_add(moved.by);
-                utc.wall(moved.to.instant(wall)?).strftime("%Y%m%dT%H%M%SZ").to_string()
+                let utc = NamedTimeZone::from_iana_name("UTC")?;
+                let wall = moved.from.to_local(self.instant(moved.from)?).saturating_add(moved.by);
+                utc.to_local(moved.to.to_instant(wall)?).strftime("%Y%m%dT%H%M%SZ").to_string()
             }
             Self::Wall(time) => time.saturating_add(moved.by).strftime("%Y%m%dT%H%M%S").to_string(),
             Self::Day(day) => {
@@ -287,24 +287,24 @@ impl Until {
 
 fn frequency(parts: &[(String, String)]) -> Result<Frequency> {
     let Some((_, value)) = parts.iter().find(|(name, _)| name == "FREQ") else {
-        return Err(wrong("FREQ", "is missing: say how often, such as `FREQ=WEEKLY`"));
+        return Err(invalid_part("FREQ", "is missing: say how often, such as `FREQ=WEEKLY`"));
     };
     let found = FREQUENCIES.iter().find(|(name, _)| name == value).map(|(_, frequency)| *frequency);
-    found.ok_or_else(|| wrong(format_args!("FREQ={value}"), "is none of YEARLY, MONTHLY, WEEKLY, DAILY"))
+    found.ok_or_else(|| invalid_part(format_args!("FREQ={value}"), "is none of YEARLY, MONTHLY, WEEKLY, DAILY"))
 }
 
 fn number(part: &str, text: &str, least: i64, most: i64) -> Result<i64> {
     let number = text.parse::<i64>().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| wrong(part, format_args!("`{text}` is not a number from {least} to {most}")))
+    number.ok_or_else(|| invalid_part(part, format_args!("`{text}` is not a number from {least} to {most}")))
 }
 
 fn numbers(part: &str, value: &str, range: std::ops::RangeInclusive<i16>) -> Result<Vec<i16>> {
     let mut numbers = Vec::new();
     for text in value.split(',') {
         let number = number(part, text, (*range.start()).into(), (*range.end()).into())?;
-        // Those that count from the end as well have no zero.
+        // Lists that may count from the end have no zero.
         if number == 0 && *range.start() < 0 {
-            return Err(wrong(part, "counts from 1, or from -1 at the end; there is no `0`"));
+            return Err(invalid_part(part, "counts from 1, or from -1 at the end; there is no `0`"));
         }
         numbers.extend(i16::try_from(number));
     }
@@ -314,20 +314,20 @@ fn numbers(part: &str, value: &str, range: std::ops::RangeInclusive<i16>) -> Res
 }
 
 fn count(part: &str, value: &str) -> Result<usize> {
-    let count = value.parse::<usize>().map_err(|_| wrong(part, format_args!("`{value}` is not a number")))?;
+    let count = value.parse::<usize>().map_err(|_| invalid_part(part, format_args!("`{value}` is not a number")))?;
     match count {
-        0 => Err(wrong(part, "a series that happens no time is none")),
+        0 => Err(invalid_part(part, "a series that happens no time is none")),
         count if count > MOST_INSTANCES => {
-            Err(wrong(part, format_args!("a series has at most {MOST_INSTANCES} instances, or no end")))
+            Err(invalid_part(part, format_args!("a series has at most {MOST_INSTANCES} instances, or no end")))
         }
         count => Ok(count),
     }
 }
 
 fn until(part: &str, value: &str) -> Result<Until> {
-    let refuse = || wrong(part, "is not a day such as `20261231` or a time such as `20261231T230000Z`");
+    let refuse = || invalid_part(part, "is not a day such as `20261231` or a time such as `20261231T230000Z`");
     let time = |text: &str| DateTime::strptime("%Y%m%dT%H%M%S", text).map_err(|_| refuse());
-    // A shorter one would be read as well, and differently from what was meant.
+    // `strptime` also accepts shorter texts, with another meaning.
     match (value.strip_suffix('Z'), value.len()) {
         (Some(utc), 16) => Ok(Until::Utc(time(utc)?)),
         (None, 15) => Ok(Until::Wall(time(value)?)),
@@ -340,37 +340,39 @@ fn weekday(name: &str) -> Option<Weekday> {
     WEEKDAYS.iter().find(|(one, _)| *one == name).map(|(_, weekday)| *weekday)
 }
 
-fn day(part: &str, text: &str) -> Result<Day> {
-    let refuse =
-        || wrong(part, format_args!("`{text}` is none of MO, TU, WE, TH, FR, SA, SU, nor one such as 2TU or -1FR"));
+fn day(part: &str, text: &str) -> Result<WeekdayNum> {
+    let refuse = || {
+        invalid_part(part, format_args!("`{text}` is none of MO, TU, WE, TH, FR, SA, SU, nor one such as 2TU or -1FR"))
+    };
     let (ordinal, name) = text.split_at_checked(text.len().saturating_sub(2)).ok_or_else(refuse)?;
     let weekday = weekday(name).ok_or_else(refuse)?;
     if ordinal.is_empty() {
-        return Ok(Day { ordinal: None, weekday });
+        return Ok(WeekdayNum { ordinal: None, weekday });
     }
     let number = ordinal.parse::<i16>().ok().filter(|number| *number != 0 && number.abs() <= 53);
-    Ok(Day { ordinal: Some(number.ok_or_else(refuse)?), weekday })
+    Ok(WeekdayNum { ordinal: Some(number.ok_or_else(refuse)?), weekday })
 }
 
-/// How far the first start of a series was moved on the wall.
-pub(in super::super) struct Moved<'a> {
-    pub(in super::super) by: SignedDuration,
-    /// To another date by so many days.
-    pub(in super::super) days: i64,
-    pub(in super::super) from: &'a Zone,
-    pub(in super::super) to: &'a Zone,
+/// Shift of the first start of a series, in local time.
+pub(crate) struct SeriesShift<'a> {
+    pub(crate) by: SignedDuration,
+    /// Difference of the local dates in days.
+    pub(crate) days: i64,
+    pub(crate) from: &'a NamedTimeZone,
+    pub(crate) to: &'a NamedTimeZone,
 }
 
-/// The rule of a series that was moved: its days of the week move along where that keeps them in step, and so does its
-/// end; a time of day that it names is left to the first start.
+/// Returns the rule of a series that was moved. Weekdays move too if the rule stays equivalent, and UNTIL moves
+/// too. A single BYHOUR, BYMINUTE or BYSECOND is removed, because the first start defines the time of day.
 ///
 /// # Errors
-/// When the rule cannot be read.
-pub(in super::super) fn moved_rule(rule: &str, moved: &Moved<'_>) -> Result<String> {
-    let pattern = Pattern::read(rule)?;
+/// Returns an error if the rule is invalid.
+pub(crate) fn moved_rule(rule: &str, moved: &SeriesShift<'_>) -> Result<String> {
+    let pattern = RecurrenceRule::read(rule)?;
     let mut parts = parts(rule)?;
     parts.retain(|(name, value)| !matches!(name.as_str(), "BYHOUR" | "BYMINUTE" | "BYSECOND") || value.contains(','));
-    // With weeks left out, a day that moves over the end of its week would change to a week that does not count.
+    // With INTERVAL above 1, a weekday that moves across the end of its week would move into a week that the rule
+    // skips.
     let is_weekly = pattern.frequency == Frequency::Weekly && pattern.interval == 1 && pattern.positions.is_empty();
     for (name, value) in &mut parts {
         match (name.as_str(), &pattern.end) {
@@ -378,7 +380,7 @@ pub(in super::super) fn moved_rule(rule: &str, moved: &Moved<'_>) -> Result<Stri
                 let weekdays = pattern.days.iter().map(|day| weekday_name(day.weekday.wrapping_add(moved.days)));
                 *value = weekdays.collect::<Vec<_>>().join(",");
             }
-            ("UNTIL", End::Until(until)) => *value = until.moved(moved)?,
+            ("UNTIL", RuleEnd::Until(until)) => *value = until.moved(moved)?,
             _ => {}
         }
     }

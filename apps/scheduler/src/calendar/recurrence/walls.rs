@@ -1,17 +1,18 @@
-//! When a rule falls: times on a wall, period by period.
+//! Iterator over the local times of a recurrence rule, period by period.
 //!
-//! Goes straight to any period, so that a far window costs no more than a near one. Knows nothing of zones.
+//! The iterator jumps directly to any period, so a far range costs no more than a near one. Time zones are handled
+//! by the caller.
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time, Weekday};
 
-use super::pattern::{Day, Frequency, Pattern};
+use super::pattern::{Frequency, RecurrenceRule, WeekdayNum};
 
-/// The times at which a settled rule falls, from the period of one time to another, the earliest first.
+/// The local times of a settled rule, from the period of one time to another, earliest first.
 ///
-/// The first period is whole: what is before the first start is for the caller to leave out.
-pub(super) struct Walls<'a> {
-    pattern: &'a Pattern,
+/// The first period is complete; the caller skips times before the first start.
+pub(super) struct LocalOccurrences<'a> {
+    pattern: &'a RecurrenceRule,
     first: DateTime,
     until: DateTime,
     index: i64,
@@ -19,14 +20,14 @@ pub(super) struct Walls<'a> {
     found: std::vec::IntoIter<DateTime>,
 }
 
-impl<'a> Walls<'a> {
-    pub(super) fn new(pattern: &'a Pattern, first: DateTime, from: DateTime, until: DateTime) -> Self {
+impl<'a> LocalOccurrences<'a> {
+    pub(super) fn new(pattern: &'a RecurrenceRule, first: DateTime, from: DateTime, until: DateTime) -> Self {
         let index = pattern.index_of(first, from);
         Self { pattern, first, until, index, barren: 0, found: Vec::new().into_iter() }
     }
 }
 
-impl Iterator for Walls<'_> {
+impl Iterator for LocalOccurrences<'_> {
     type Item = DateTime;
 
     fn next(&mut self) -> Option<DateTime> {
@@ -41,7 +42,7 @@ impl Iterator for Walls<'_> {
             self.barren += 1;
             self.index += 1;
             if self.pattern.frequency > Frequency::Daily && !self.pattern.falls_on(begin.date()) {
-                // Not second by second through a month in which nothing is.
+                // Skips days that do not match, instead of iterating over their seconds.
                 let tomorrow = begin.date().tomorrow().ok()?.to_datetime(Time::midnight());
                 self.index = self.index.max(self.pattern.index_of(self.first, tomorrow));
                 continue;
@@ -55,8 +56,9 @@ impl Iterator for Walls<'_> {
     }
 }
 
-impl Pattern {
-    /// After so many periods with nothing in them there never is anything: the calendar repeats every 400 years.
+impl RecurrenceRule {
+    /// Returns the number of empty periods after which a rule has no more instances. The calendar repeats every 400
+    /// years.
     fn cycle(&self) -> i64 {
         match self.frequency {
             Frequency::Yearly => 400,
@@ -66,7 +68,7 @@ impl Pattern {
         }
     }
 
-    /// How long a period is, for those that are equally long.
+    /// Returns the length of a period in seconds, if all periods have the same length.
     fn seconds(&self) -> Option<i64> {
         let seconds = match self.frequency {
             Frequency::Yearly | Frequency::Monthly => return None,
@@ -79,7 +81,7 @@ impl Pattern {
         Some(seconds * self.interval)
     }
 
-    /// The beginning of the period in which the first start is.
+    /// Returns the begin of the period that contains the first start.
     fn base(&self, first: DateTime) -> DateTime {
         let (day, midnight) = (first.date(), Time::midnight());
         match self.frequency {
@@ -93,7 +95,8 @@ impl Pattern {
         }
     }
 
-    /// The last period that counts and begins no later than this.
+    /// Returns the index of the last period that begins at or before `wall`. Periods skipped by INTERVAL have no
+    /// index.
     fn index_of(&self, first: DateTime, wall: DateTime) -> i64 {
         let base = self.base(first);
         let periods = match self.seconds() {
@@ -103,7 +106,7 @@ impl Pattern {
         periods.max(0)
     }
 
-    /// When a period begins; none after the last year that can be written.
+    /// Returns the begin of a period; `None` after the last year that jiff supports.
     fn begin(&self, first: DateTime, index: i64) -> Option<DateTime> {
         let base = self.base(first);
         if let Some(seconds) = self.seconds() {
@@ -119,7 +122,7 @@ impl Pattern {
         if self.frequency == Frequency::Yearly { 12 * self.interval } else { self.interval }
     }
 
-    /// All of one period.
+    /// Returns all local times of one period.
     fn set(&self, first: DateTime, begin: DateTime) -> Vec<DateTime> {
         let times = self.times(begin, first.subsec_nanosecond());
         let mut set = Vec::new();
@@ -140,7 +143,7 @@ impl Pattern {
         chosen
     }
 
-    /// The days of a period.
+    /// Returns the days of a period.
     fn dates(&self, begin: Date) -> impl Iterator<Item = Date> + use<> {
         let days = match self.frequency {
             Frequency::Yearly => begin.days_in_year(),
@@ -148,13 +151,13 @@ impl Pattern {
             Frequency::Weekly => 7,
             _ => 1,
         };
-        // A month that does not count is not looked at day by day.
+        // A month that BYMONTH excludes has no days to check.
         let is_empty = self.frequency == Frequency::Monthly && !holds(&self.months, begin.month().into());
         let days = if is_empty { 0 } else { days };
         std::iter::successors(Some(begin), |day| day.tomorrow().ok()).take(usize::try_from(days).unwrap_or(0))
     }
 
-    /// The times of day of a period.
+    /// Returns the times of day of a period.
     fn times(&self, begin: DateTime, fraction: i32) -> Vec<Time> {
         let own = [begin.hour(), begin.minute(), begin.second()].map(i16::from);
         let pick = |list: &[i16], own: i16, finer: Frequency| match list {
@@ -177,7 +180,7 @@ impl Pattern {
         times
     }
 
-    /// Whether a day is one of those that the rule names.
+    /// True if a day matches all day parts of the rule.
     fn falls_on(&self, day: Date) -> bool {
         holds(&self.months, day.month().into())
             && (self.month_days.is_empty() || is_named(&self.month_days, day.day().into(), day.days_in_month().into()))
@@ -186,12 +189,12 @@ impl Pattern {
             && (self.weeks.is_empty() || self.is_in_week(day))
     }
 
-    fn is_weekday(&self, wanted: Day, day: Date) -> bool {
+    fn is_weekday(&self, wanted: WeekdayNum, day: Date) -> bool {
         if wanted.weekday != day.weekday() {
             return false;
         }
         let Some(ordinal) = wanted.ordinal else { return true };
-        // In a year without named months the ordinal counts through the year.
+        // In a yearly rule without BYMONTH the ordinal counts within the year.
         let is_in_month = self.frequency == Frequency::Monthly || !self.months.is_empty();
         let (at, of) = match is_in_month {
             true => (day.day().into(), day.days_in_month().into()),
@@ -200,7 +203,7 @@ impl Pattern {
         ordinal == (at - 1) / 7 + 1 || ordinal == -((of - at) / 7 + 1)
     }
 
-    /// Weeks belong to the year in which most of their days are.
+    /// True if a day is in one of the weeks of BYWEEKNO. A week belongs to the year that contains most of its days.
     fn is_in_week(&self, day: Date) -> bool {
         let middle = week_of(day, self.week_start).saturating_add(SignedDuration::from_hours(3 * 24));
         let number = (middle.day_of_year() - 1) / 7 + 1;
@@ -209,23 +212,23 @@ impl Pattern {
     }
 }
 
-/// The first day of the week of a day.
+/// Returns the first day of the week of a day.
 fn week_of(day: Date, week_start: Weekday) -> Date {
     let days = i64::from(day.weekday().since(week_start));
     day.saturating_sub(SignedDuration::from_hours(24 * days))
 }
 
-/// The months since the year 0.
+/// Returns the number of months since year 0.
 fn months(wall: DateTime) -> i64 {
     i64::from(wall.year()) * 12 + i64::from(wall.month()) - 1
 }
 
-/// Whether a list that may be empty allows this.
+/// True if a list is empty or contains the value.
 fn holds(list: &[i16], one: i16) -> bool {
     list.is_empty() || list.contains(&one)
 }
 
-/// Whether a list names this one, counted from the start or from the end.
+/// True if a list contains the value, counted from the start or from the end.
 fn is_named(list: &[i16], one: i16, of: i16) -> bool {
     list.contains(&one) || list.contains(&(one - of - 1))
 }

@@ -1,4 +1,4 @@
-//! The two parts of a series that is divided, and rules that follow an event that is moved.
+//! Splits a series into two parts, and adapts recurrence rules to a moved event.
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
@@ -6,35 +6,35 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use super::super::event::{Event, Recurrence};
-use super::super::recurrence::{Moved, Timetable, check_rule, moved_rule, rule_parts, rule_text};
-use super::{Series, raised, refused, written};
-use crate::zone::Zone;
+use super::super::recurrence::{RecurrenceExpander, SeriesShift, moved_rule, rule_parts, rule_text, validate_rrule};
+use super::{SeriesView, refused, with_next_sequence, written};
+use crate::zone::NamedTimeZone;
 
-impl Series<'_> {
-    /// What stays before an instance: the same series with an earlier end.
+impl SeriesView<'_> {
+    /// Returns the part before an instance: the same series with an earlier end.
     pub(super) fn head(&self, start: Time) -> Result<Event> {
-        let mut event = Event { updated_at: self.now, ..raised(&self.event) };
+        let mut event = Event { updated_at: self.now, ..with_next_sequence(&self.event) };
         let Some(recurrence) = &self.event.recurrence else { return Ok(event) };
-        let ruled = self.table.ruled(self.table.earliest(), start)?.len();
+        let ruled = self.table.rule_occurrences(self.table.earliest(), start)?.len();
         let mut head = self.side(recurrence, |one| one < start)?;
         if ruled == 0 {
-            // Only what was added is before: the first of it is now the first of all.
+            // Only RDATE instances are before: the first of them becomes the start of the series.
             let starts = self.table.starts(self.table.earliest(), start)?;
             let first = *starts.first().ok_or_else(|| refused(format!("nothing of `{}` is before", event.title)))?;
             event.span = self.span_at(first)?;
             head.rule = String::new();
         } else if !recurrence.rule.is_empty() {
-            head.rule = self.ended(&recurrence.rule, start, ruled)?;
+            head.rule = self.end_rule_before(&recurrence.rule, start, ruled)?;
         }
         event.recurrence = Some(head);
         Ok(event)
     }
 
-    /// The rest from an instance on: a series of its own, or the same one when nothing is before it.
-    pub(super) fn rest(&self, start: Time) -> Result<Event> {
-        let mut event = Event { span: self.span_at(start)?, ..raised(&self.event) };
+    /// Returns the part from an instance on: a new series, or the same one if nothing is before the instance.
+    pub(super) fn tail(&self, start: Time) -> Result<Event> {
+        let mut event = Event { span: self.span_at(start)?, ..with_next_sequence(&self.event) };
         if self.has_before(start)? {
-            let mark = written(self.table.wall(start));
+            let mark = written(self.table.local_start(start));
             event.id = self.free_id(&format!("{}_from_{mark}", self.event.id));
             event.uid = format!("{}_from_{mark}", self.event.uid);
             (event.sequence, event.created_at) = (0, self.now);
@@ -42,23 +42,23 @@ impl Series<'_> {
         let Some(recurrence) = &self.event.recurrence else { return Ok(event) };
         let mut rest = self.side(recurrence, |one| one >= start)?;
         if !recurrence.rule.is_empty() {
-            if !self.table.is_ruled(start)? {
-                let why = format!("the rule of `{}` does not fall on {}", event.title, self.table.wall(start));
-                return Err(refused(why).help("it was added by itself: change this one or all"));
+            if !self.table.matches_rule(start)? {
+                let why = format!("the rule of `{}` does not fall on {}", event.title, self.table.local_start(start));
+                return Err(refused(why).with_help("it was added by itself: change this one or all"));
             }
-            let ruled = self.table.ruled(self.table.earliest(), start)?.len();
-            rest.rule = self.continued(&recurrence.rule, start, ruled)?;
+            let ruled = self.table.rule_occurrences(self.table.earliest(), start)?.len();
+            rest.rule = self.continue_rule_from(&recurrence.rule, start, ruled)?;
         }
         if recurrence.rule.is_empty() && start < self.event.span.start {
-            // What was first is now among those that come on top.
-            rest.added.push(self.table.first());
+            // The former first start becomes an RDATE.
+            rest.rdates.push(self.table.first());
         }
-        rest.added.retain(|wall| *wall != self.table.wall(start));
+        rest.rdates.retain(|wall| *wall != self.table.local_start(start));
         event.recurrence = Some(rest);
         Ok(event)
     }
 
-    /// What is left out and added on one side.
+    /// Selects EXDATE and RDATE of one part.
     fn side(&self, recurrence: &Recurrence, is_meant: impl Fn(Time) -> bool) -> Result<Recurrence> {
         let pick = |walls: &[DateTime]| -> Result<Vec<DateTime>> {
             let mut picked = Vec::new();
@@ -69,31 +69,37 @@ impl Series<'_> {
             }
             Ok(picked)
         };
-        let (left_out, added) = (pick(&recurrence.left_out)?, pick(&recurrence.added)?);
-        Ok(Recurrence { rule: recurrence.rule.clone(), left_out, added })
+        let (left_out, added) = (pick(&recurrence.exdates)?, pick(&recurrence.rdates)?);
+        Ok(Recurrence { rule: recurrence.rule.clone(), exdates: left_out, rdates: added })
     }
 
-    /// The rule with its end just before an instance.
-    fn ended(&self, rule: &str, start: Time, ruled: usize) -> Result<String> {
+    /// Returns the rule with its end just before an instance.
+    fn end_rule_before(&self, rule: &str, start: Time, ruled: usize) -> Result<String> {
         let mut parts = rule_parts(rule)?;
         if let Some((_, count)) = parts.iter_mut().find(|(name, _)| name == "COUNT") {
             *count = ruled.to_string();
             return Ok(rule_text(&parts));
         }
         parts.retain(|(name, _)| name != "UNTIL");
-        // RFC 5545 wants a day for an event of days, and UTC for one with a time.
+        // RFC 5545 requires a date for all-day events and UTC for timed ones.
         let until = if self.event.is_all_day {
-            self.table.wall(start).date().saturating_sub(SignedDuration::from_hours(24)).strftime("%Y%m%d").to_string()
+            self.table
+                .local_start(start)
+                .date()
+                .saturating_sub(SignedDuration::from_hours(24))
+                .strftime("%Y%m%d")
+                .to_string()
         } else {
-            let utc = Zone::named("UTC")?.wall(start).saturating_sub(SignedDuration::from_secs(1));
+            let utc =
+                NamedTimeZone::from_iana_name("UTC")?.to_local(start).saturating_sub(SignedDuration::from_secs(1));
             utc.strftime("%Y%m%dT%H%M%SZ").to_string()
         };
         parts.push(("UNTIL".to_owned(), until));
         Ok(rule_text(&parts))
     }
 
-    /// The rule from an instance on, after it fell so often.
-    fn continued(&self, rule: &str, start: Time, ruled: usize) -> Result<String> {
+    /// Returns the rule from an instance on, after `ruled` earlier instances.
+    fn continue_rule_from(&self, rule: &str, start: Time, ruled: usize) -> Result<String> {
         let mut parts = rule_parts(rule)?;
         for (name, value) in &mut parts {
             if name == "COUNT" {
@@ -101,8 +107,8 @@ impl Series<'_> {
                 *value = count.to_string();
             }
         }
-        // Where clocks skip the time of the rule, the instance is later, but the ones after it are not.
-        let (wall, rule_wall) = (self.table.wall(start), self.table.rule_wall(start)?);
+        // If a clock change skips the time of the rule, this instance is later, but the following ones are not.
+        let (wall, rule_wall) = (self.table.local_start(start), self.table.rule_local_time(start)?);
         if wall != rule_wall && !self.event.is_all_day {
             let time =
                 [("BYHOUR", rule_wall.hour()), ("BYMINUTE", rule_wall.minute()), ("BYSECOND", rule_wall.second())];
@@ -116,31 +122,31 @@ impl Series<'_> {
     }
 }
 
-/// Makes the rule of an edited series fit to where it is now.
+/// Adapts the rule of an edited series to its new start.
 ///
 /// # Errors
-/// When the rule is wrong, or does not fall where the event was moved.
-pub(super) fn fit(before: &Event, after: &mut Event, shift: SignedDuration) -> Result<()> {
-    let (zone, old) = (Zone::named(&after.zone)?, before.recurrence.as_ref());
+/// Returns an error if the rule is invalid or does not match the new start.
+pub(super) fn adjust_rule(before: &Event, after: &mut Event, shift: SignedDuration) -> Result<()> {
+    let (zone, old) = (NamedTimeZone::from_iana_name(&after.zone)?, before.recurrence.as_ref());
     let Some(mut recurrence) = after.recurrence.clone() else { return Ok(()) };
-    if !shift.is_zero() && old.is_some_and(|old| old.left_out == recurrence.left_out) {
-        recurrence.left_out.iter_mut().for_each(|wall| *wall = wall.saturating_add(shift));
+    if !shift.is_zero() && old.is_some_and(|old| old.exdates == recurrence.exdates) {
+        recurrence.exdates.iter_mut().for_each(|wall| *wall = wall.saturating_add(shift));
     }
-    if !shift.is_zero() && old.is_some_and(|old| old.added == recurrence.added) {
-        recurrence.added.iter_mut().for_each(|wall| *wall = wall.saturating_add(shift));
+    if !shift.is_zero() && old.is_some_and(|old| old.rdates == recurrence.rdates) {
+        recurrence.rdates.iter_mut().for_each(|wall| *wall = wall.saturating_add(shift));
     }
     let is_same_rule = old.is_some_and(|old| old.rule == recurrence.rule);
     if recurrence.rule.is_empty() || (is_same_rule && shift.is_zero()) {
         after.recurrence = Some(recurrence);
         return Ok(());
     }
-    let first = Timetable::read(&Event { recurrence: None, ..after.clone() })?.first();
+    let first = RecurrenceExpander::read(&Event { recurrence: None, ..after.clone() })?.first();
     if is_same_rule {
         let days = first.date().duration_since(first.saturating_sub(shift).date()).as_hours() / 24;
-        let moved = Moved { by: shift, days, from: &Zone::named(&before.zone)?, to: &zone };
+        let moved = SeriesShift { by: shift, days, from: &NamedTimeZone::from_iana_name(&before.zone)?, to: &zone };
         recurrence.rule = moved_rule(&recurrence.rule, &moved)?;
     }
-    let checked = check_rule(&recurrence.rule, first, &zone)?;
+    let checked = validate_rrule(&recurrence.rule, first, &zone)?;
     recurrence.rule = checked.rule;
     after.recurrence = Some(recurrence);
     if checked.first == first {
@@ -148,10 +154,10 @@ pub(super) fn fit(before: &Event, after: &mut Event, shift: SignedDuration) -> R
     }
     if is_same_rule {
         let why = format!("the rule of `{}` does not fall on {first}", after.title);
-        return Err(refused(why).help("change the rule as well"));
+        return Err(refused(why).with_help("change the rule as well"));
     }
-    // Another rule that falls later first: the series starts there.
-    let table = Timetable::read(after)?;
+    // A new rule may match later than the event: the series then starts at the first match.
+    let table = RecurrenceExpander::read(after)?;
     let span = table.span_at(table.instant(checked.first)?)?;
     after.span = span.unwrap_or(after.span);
     Ok(())

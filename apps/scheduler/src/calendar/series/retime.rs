@@ -1,72 +1,78 @@
-//! Times in an edit: where an instance is wanted that was looked at, and what that says of the others of its series.
+//! New times in an edit: the time for the selected instance, and the resulting times for the other instances.
 
 use superstep::Result;
 use superstep::core::time::Time;
 
-use super::super::board::Board;
+use super::super::board::CalendarSnapshot;
 use super::super::event::Event;
-use super::super::span::Span;
-use super::Which;
-use crate::zone::Zone;
+use super::super::span::TimeRange;
+use super::SeriesSelection;
+use crate::zone::NamedTimeZone;
 
-/// Where something is wanted.
+/// New time of an instance.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Retiming {
-    /// When the one is that was looked at.
-    pub(crate) seen: Span,
-    /// When that one is to be.
-    pub(crate) wanted: Span,
-    /// When its series has it, where it was moved away from there and others are meant as well.
-    pub(crate) ruled: Option<Span>,
+pub(crate) struct Reschedule {
+    /// Time range of the instance that the user selected.
+    pub(crate) seen: TimeRange,
+    /// New time range of the selected instance.
+    pub(crate) wanted: TimeRange,
+    /// Time range that the series has for the instance, if the instance was moved and other instances are edited
+    /// too.
+    pub(crate) ruled: Option<TimeRange>,
 }
 
-/// When a series has the instance for which an event stands; nothing where no others are meant, or there are none.
+/// Returns the time range that the series has for the instance of an override. Returns `None` if only that instance
+/// is selected, or if there is no series.
 ///
 /// # Errors
-/// When the rule or the zone of the series cannot be read.
-pub(crate) fn ruled(board: &Board, event: &Event, which: Which) -> Result<Option<Span>> {
-    let of = event.exception_of.as_ref().filter(|_| !matches!(which, Which::This(_)));
+/// Returns an error if the recurrence rule or the time zone of the series is invalid.
+pub(crate) fn scheduled_range(
+    board: &CalendarSnapshot,
+    event: &Event,
+    which: SeriesSelection,
+) -> Result<Option<TimeRange>> {
+    let of = event.recurrence_override.as_ref().filter(|_| !matches!(which, SeriesSelection::This(_)));
     let Some((of, series)) = of.and_then(|of| Some((of, board.events.get(&of.series)?))) else { return Ok(None) };
-    let table = board.timetable(series)?;
+    let table = board.expander(series)?;
     table.span_at(table.instant(of.start)?)
 }
 
-/// Puts an event at another time, in an edit: just there where it is the one that was looked at, else as far from where it
-/// was, on the wall. What is no longer from midnight to midnight is no matter of days.
+/// Sets the time of an event in an edit. The selected instance gets the new time range; every other one is shifted
+/// by the same local duration. An event that no longer starts and ends at midnight is no longer all-day.
 ///
 /// # Errors
-/// When a zone is unknown, or a time is beyond the years that can be written.
-pub(crate) fn retime(event: &mut Event, to: &Retiming) -> Result<()> {
-    let zone = Zone::named(&event.zone)?;
-    let (seen, wanted) = match to.ruled.filter(|_| event.exception_of.is_none()) {
+/// Returns an error if a time zone is unknown or a time is out of range.
+pub(crate) fn reschedule(event: &mut Event, to: &Reschedule) -> Result<()> {
+    let zone = NamedTimeZone::from_iana_name(&event.zone)?;
+    let (seen, wanted) = match to.ruled.filter(|_| event.recurrence_override.is_none()) {
         Some(ruled) => (ruled, said_of(&ruled, to, &zone)?),
         None => (to.seen, to.wanted),
     };
     event.span = if event.span.start == seen.start {
-        Span { start: zone.written(wanted.start)?, end: zone.written(wanted.end)? }
+        TimeRange { start: zone.with_local_offset(wanted.start)?, end: zone.with_local_offset(wanted.end)? }
     } else {
         let moved = |old: Time, from: Time, to: Time| {
-            zone.instant(zone.wall(old).saturating_add(zone.wall(to).duration_since(zone.wall(from))))
+            zone.to_instant(zone.to_local(old).saturating_add(zone.to_local(to).duration_since(zone.to_local(from))))
         };
-        Span {
+        TimeRange {
             start: moved(event.span.start, seen.start, wanted.start)?,
             end: moved(event.span.end, seen.end, wanted.end)?,
         }
     };
-    let is_midnight = |time: Time| zone.wall(time).time() == jiff::civil::Time::midnight();
+    let is_midnight = |time: Time| zone.to_local(time).time() == jiff::civil::Time::midnight();
     event.is_all_day &= is_midnight(event.span.start) && is_midnight(event.span.end);
     Ok(())
 }
 
-/// What is wanted of an instance that was moved, said of the instance that the series has in its place. A day, a time of
-/// the day and a length that stay as they were moved to say nothing of the others.
-fn said_of(ruled: &Span, to: &Retiming, zone: &Zone) -> Result<Span> {
-    let [own, from, wanted] = [ruled, &to.seen, &to.wanted].map(|span| zone.wall(span.start));
+/// Translates the new time of a moved instance to the instance that the series has in its place. A date, a time of
+/// day and a duration that the edit leaves unchanged are taken from the series.
+fn said_of(ruled: &TimeRange, to: &Reschedule, zone: &NamedTimeZone) -> Result<TimeRange> {
+    let [own, from, wanted] = [ruled, &to.seen, &to.wanted].map(|span| zone.to_local(span.start));
     let [own_length, old_length, length] =
-        [ruled, &to.seen, &to.wanted].map(|span| zone.wall(span.end).duration_since(zone.wall(span.start)));
+        [ruled, &to.seen, &to.wanted].map(|span| zone.to_local(span.end).duration_since(zone.to_local(span.start)));
     let day = if wanted.date() == from.date() { own.date() } else { wanted.date() };
     let time = if wanted.time() == from.time() { own.time() } else { wanted.time() };
     let start = day.to_datetime(time);
     let end = start.saturating_add(if length == old_length { own_length } else { length });
-    Ok(Span { start: zone.instant(start)?, end: zone.instant(end)? })
+    Ok(TimeRange { start: zone.to_instant(start)?, end: zone.to_instant(end)? })
 }

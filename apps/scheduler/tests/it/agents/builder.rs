@@ -1,65 +1,69 @@
-//! Small boards for the tests: the family of the specification, and events in few words.
+//! Builders of small calendars: the family of the specification, and events in short notation.
 
 use std::collections::BTreeMap;
 
 use superstep::core::time::Time;
 use superstep_scheduler::calendar::{
-    Board, Calendar, Change, Event, Family, Flexibility, Member, Participant, Preferences, Priority, Recurrence,
-    Resource, Role, Rule, RuleKind, Span, Strength, Visibility, WeekStart,
+    Calendar, CalendarChange, CalendarSnapshot, Constraint, ConstraintKind, ConstraintStrength, Event, Family,
+    Flexibility, Member, MemberRole, Participant, Preferences, Priority, Recurrence, Resource, TimeRange, Visibility,
+    WeekStart,
 };
 use superstep_scheduler::models::{Conflict, EventStatus};
 
 pub(crate) const NEW_YORK: &str = "America/New_York";
 
-/// A time on the wall of the family, such as `2026-01-10T14:00`; a day alone is its midnight.
+/// Parses a time in the time zone of the family, such as `2026-01-10T14:00`. A date alone means midnight.
 pub(crate) fn at(text: &str) -> Time {
     let text = if text.len() == 10 { format!("{text}T00:00:00") } else { format!("{text}:00") };
     Time::parse_event(&text, NEW_YORK).unwrap()
 }
 
-/// Thursday 8 January 2026, 3:30 pm: the now of the specification.
+/// Returns Thursday 8 January 2026, 3:30 pm: the current time of the specification.
 pub(crate) fn now() -> Time {
     Time::parse("2026-01-08T20:30:00Z").unwrap()
 }
 
-/// A stretch of a day, such as `2026-01-10 14:00 15:00`; an end that is earlier is on the next day.
-pub(crate) fn span(text: &str) -> Span {
+/// Parses a time range such as `2026-01-10 14:00 15:00`. If the end is earlier than the start, it is on the next
+/// day.
+pub(crate) fn span(text: &str) -> TimeRange {
     let mut parts = text.split(' ');
     let (day, from, to) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
     let start = at(&format!("{day}T{from}"));
     let end = at(&format!("{day}T{to}"));
     let end = if end > start { end } else { Time::from_unix_micros(end.as_unix_micros() + 86_400_000_000).unwrap() };
-    Span::new(start, end).unwrap()
+    TimeRange::new(start, end).unwrap()
 }
 
-/// How a stretch of time reads on the family's wall: `2026-01-10 14:00 15:00`.
-pub(crate) fn shown(span: &Span) -> String {
-    let zone = superstep_scheduler::zone::Zone::named(NEW_YORK).unwrap();
-    let (start, end) = (zone.wall(span.start), zone.wall(span.end));
+/// Formats a time range in the time zone of the family: `2026-01-10 14:00 15:00`.
+pub(crate) fn shown(span: &TimeRange) -> String {
+    let zone = superstep_scheduler::zone::NamedTimeZone::from_iana_name(NEW_YORK).unwrap();
+    let (start, end) = (zone.to_local(span.start), zone.to_local(span.end));
     format!("{} {}", start.strftime("%Y-%m-%d %H:%M"), end.strftime("%H:%M"))
 }
 
-/// Mom, Dad and Emma in New York, with a car for one and a kitchen for three, and nothing on the calendar.
-pub(crate) fn family() -> Board {
-    let mut board = Board::new(Family {
+/// Creates the family: Mom, Dad and Emma in New York, a car with capacity 1, a kitchen with capacity 3, and no
+/// events.
+pub(crate) fn family() -> CalendarSnapshot {
+    let mut board = CalendarSnapshot::new(Family {
         id: "family".to_owned(),
         name: "The Millers".to_owned(),
         zone: NEW_YORK.to_owned(),
         week_start: WeekStart::Monday,
         always_ask: false,
     });
-    for (id, name, role) in [("mom", "Mom", Role::Parent), ("dad", "Dad", Role::Parent), ("emma", "Emma", Role::Child)]
+    for (id, name, role) in
+        [("mom", "Mom", MemberRole::Parent), ("dad", "Dad", MemberRole::Parent), ("emma", "Emma", MemberRole::Child)]
     {
-        board.apply(Change::Member(member(id, name, role)));
+        board.apply(CalendarChange::Member(member(id, name, role)));
     }
     for (id, capacity, kind) in [("car", 1, "vehicle"), ("kitchen", 3, "room")] {
-        board.apply(Change::Resource(resource(id, capacity, kind)));
+        board.apply(CalendarChange::Resource(resource(id, capacity, kind)));
     }
-    board.apply(Change::Calendar(calendar("shared", None, Visibility::Family)));
+    board.apply(CalendarChange::Calendar(calendar("shared", None, Visibility::Family)));
     board
 }
 
-pub(crate) fn member(id: &str, name: &str, role: Role) -> Member {
+pub(crate) fn member(id: &str, name: &str, role: MemberRole) -> Member {
     let (id, name) = (id.to_owned(), name.to_owned());
     Member { id, name, aliases: Vec::new(), role, zone: None, preferences: Preferences::default() }
 }
@@ -73,11 +77,11 @@ pub(crate) fn calendar(id: &str, owner: Option<&str>, visibility: Visibility) ->
     Calendar { id: id.to_owned(), name: id.to_owned(), owner: owner.map(str::to_owned), visibility }
 }
 
-pub(crate) fn rule(id: &str, kind: RuleKind, strength: Strength) -> Rule {
-    Rule { id: id.to_owned(), name: format!("Rule {id}"), member: None, kind, strength, is_active: true }
+pub(crate) fn rule(id: &str, kind: ConstraintKind, strength: ConstraintStrength) -> Constraint {
+    Constraint { id: id.to_owned(), name: format!("Rule {id}"), member: None, kind, strength, is_active: true }
 }
 
-/// A confirmed event of Mom's, whose id is its title in small letters; nobody takes part yet.
+/// Creates a confirmed event owned by Mom without participants. Its id is the title in lower case.
 pub(crate) fn event(title: &str, when: &str) -> Event {
     Event {
         id: title.to_lowercase(),
@@ -90,7 +94,7 @@ pub(crate) fn event(title: &str, when: &str) -> Event {
         participants: Vec::new(),
         resources: Vec::new(),
         recurrence: None,
-        exception_of: None,
+        recurrence_override: None,
         priority: Priority::Medium,
         flexibility: Flexibility::Preferred,
         status: EventStatus::Confirmed,
@@ -98,22 +102,22 @@ pub(crate) fn event(title: &str, when: &str) -> Event {
         sequence: 0,
         location: String::new(),
         notes: String::new(),
-        extra: Vec::new(),
+        preserved_properties: Vec::new(),
         created_at: now(),
         updated_at: now(),
     }
 }
 
-/// Changes to an event, one after another.
+/// Chained changes of an event.
 pub(crate) trait Build: Sized {
     fn change(self, change: impl FnOnce(&mut Event)) -> Self;
 
-    /// Those without whom it cannot be.
+    /// Adds required participants.
     fn of(self, members: &[&str]) -> Self {
         self.taking(members, true)
     }
 
-    /// Those without whom it can be.
+    /// Adds optional participants.
     fn perhaps(self, members: &[&str]) -> Self {
         self.taking(members, false)
     }
@@ -128,7 +132,7 @@ pub(crate) trait Build: Sized {
     }
 
     fn every(self, rule: &str) -> Self {
-        let recurrence = Recurrence { rule: rule.to_owned(), left_out: Vec::new(), added: Vec::new() };
+        let recurrence = Recurrence { rule: rule.to_owned(), exdates: Vec::new(), rdates: Vec::new() };
         self.change(|event| event.recurrence = Some(recurrence))
     }
 
@@ -156,27 +160,27 @@ impl Build for Event {
     }
 }
 
-/// A board with more on it.
+/// Chained additions to a calendar.
 pub(crate) trait With: Sized {
-    fn and(self, change: Change) -> Self;
+    fn and(self, change: CalendarChange) -> Self;
 
     fn with(self, event: Event) -> Self {
-        self.and(Change::Event(Box::new(event)))
+        self.and(CalendarChange::Event(Box::new(event)))
     }
 
-    fn ruled(self, id: &str, kind: RuleKind, strength: Strength) -> Self {
-        self.and(Change::Rule(rule(id, kind, strength)))
+    fn ruled(self, id: &str, kind: ConstraintKind, strength: ConstraintStrength) -> Self {
+        self.and(CalendarChange::Rule(rule(id, kind, strength)))
     }
 }
 
-impl With for Board {
-    fn and(mut self, change: Change) -> Self {
+impl With for CalendarSnapshot {
+    fn and(mut self, change: CalendarChange) -> Self {
         self.apply(change);
         self
     }
 }
 
-/// The conflicts of an event in short, the worst first: kind, severity and with what.
+/// Summarises the conflicts of an event, worst first: kind, severity and conflicting event.
 pub(crate) fn short(conflicts: &[Conflict]) -> Vec<String> {
     let one = |conflict: &Conflict| {
         let kind = serde_json::to_value(conflict.kind).unwrap();

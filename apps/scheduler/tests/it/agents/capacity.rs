@@ -1,9 +1,9 @@
-//! How many use a thing at the same moment.
+//! Concurrent usage of resources.
 
 use proptest::prelude::*;
 use superstep::core::time::Time;
-use superstep_scheduler::agents::capacity::{alternatives, availability};
-use superstep_scheduler::calendar::{Change, Span};
+use superstep_scheduler::agents::capacity::{alternative_resources, resource_availability};
+use superstep_scheduler::calendar::{CalendarChange, TimeRange};
 
 use super::builder::{Build as _, With as _, at, event, family, resource, span};
 
@@ -11,57 +11,58 @@ fn kitchen() -> Vec<String> {
     vec!["kitchen".to_owned()]
 }
 
-/// R-FAM-105: three bookings one after another are one at a time; the names of all three are told.
+/// R-FAM-105: three consecutive bookings use a capacity of one; the result names all three.
 #[test]
 fn bookings_one_after_another_are_not_at_once() {
     let board = family()
         .with(event("Bread", "2026-01-10 09:00 10:00").using(&["kitchen"]))
         .with(event("Cake", "2026-01-10 10:00 11:00").using(&["kitchen"]))
         .with(event("Soup", "2026-01-10 11:00 12:00").using(&["kitchen"]));
-    let found = availability(&board, &kitchen(), &span("2026-01-10 09:00 12:00"), None).unwrap();
+    let found = resource_availability(&board, &kitchen(), &span("2026-01-10 09:00 12:00"), None).unwrap();
     let one = &found.resource_availability[0];
     assert_eq!((one.current_capacity, one.max_capacity, one.available), (1, 3, true));
     assert_eq!(one.conflicts, ["bread", "cake", "soup"]);
     assert!(found.all_resources_available);
 }
 
-/// R-FAM-42, R-FAM-43, R-FAM-44, R-FAM-45: a thing is available while fewer use it than may.
+/// R-FAM-42, R-FAM-43, R-FAM-44, R-FAM-45: a resource is available while its usage is below its capacity.
 #[test]
 fn a_thing_is_available_while_fewer_use_it_than_may() {
     let mut board = family();
     for (place, expected) in [(0, true), (1, true), (2, true), (3, false)] {
-        let found = availability(&board, &kitchen(), &span("2026-01-10 09:30 09:45"), None).unwrap();
+        let found = resource_availability(&board, &kitchen(), &span("2026-01-10 09:30 09:45"), None).unwrap();
         let one = &found.resource_availability[0];
         assert_eq!((one.resource_id.as_str(), one.resource_name.as_str()), ("kitchen", "kitchen"));
         assert_eq!((one.current_capacity, one.available), (place, expected));
         assert_eq!(found.all_resources_available, expected);
         board = board.with(event(&format!("Cook {place}"), "2026-01-10 09:00 10:00").using(&["kitchen"]));
     }
-    // What touches the slot does not use the thing in it.
-    let after = availability(&board, &kitchen(), &span("2026-01-10 10:00 11:00"), None).unwrap();
+    // An event that only touches the slot does not use the resource in it.
+    let after = resource_availability(&board, &kitchen(), &span("2026-01-10 10:00 11:00"), None).unwrap();
     assert_eq!(after.resource_availability[0].current_capacity, 0);
 }
 
-/// R-FAM-46, R-FAM-47: each thing is answered in its order; where none is asked for, all are there.
+/// R-FAM-46, R-FAM-47: results follow the order of the requested resources; without a request, everything is
+/// available.
 #[test]
 fn nothing_asked_for_is_all_there() {
     let board = family().with(event("Drive", "2026-01-10 09:00 10:00").using(&["car"]));
     let nine = span("2026-01-10 09:00 10:00");
-    let none = availability(&board, &[], &nine, None).unwrap();
+    let none = resource_availability(&board, &[], &nine, None).unwrap();
     assert!(none.all_resources_available && none.resource_availability.is_empty());
-    let both = availability(&board, &["kitchen".to_owned(), "car".to_owned()], &nine, None).unwrap();
+    let both = resource_availability(&board, &["kitchen".to_owned(), "car".to_owned()], &nine, None).unwrap();
     let available: Vec<bool> = both.resource_availability.iter().map(|one| one.available).collect();
     assert_eq!((available, both.all_resources_available), (vec![true, false], false));
-    let error = availability(&board, &["boat".to_owned()], &nine, None).unwrap_err();
+    let error = resource_availability(&board, &["boat".to_owned()], &nine, None).unwrap_err();
     assert!(error.message().contains("`boat`"), "{error}");
 }
 
-/// R-FAM-105: an event is not in its own way, a series with its exceptions neither; a series counts at each of its times.
+/// R-FAM-105: an event and its overrides do not conflict with the event itself; a series counts at each occurrence.
 #[test]
 fn an_event_is_not_in_its_own_way() {
     let series = event("School run", "2026-01-05 08:00 08:30").using(&["car"]).every("FREQ=WEEKLY;BYDAY=MO");
     let moved = event("Late run", "2026-01-12 08:15 08:45").using(&["car"]).change(|event| {
-        event.exception_of = Some(superstep_scheduler::calendar::ExceptionOf {
+        event.recurrence_override = Some(superstep_scheduler::calendar::RecurrenceOverride {
             series: "school run".to_owned(),
             start: jiff::civil::date(2026, 1, 12).at(8, 0, 0, 0),
         });
@@ -69,7 +70,7 @@ fn an_event_is_not_in_its_own_way() {
     let board = family().with(series).with(moved);
     let car = ["car".to_owned()];
     let used = |day: &str, except| {
-        let found = availability(&board, &car, &span(&format!("{day} 08:00 09:00")), except).unwrap();
+        let found = resource_availability(&board, &car, &span(&format!("{day} 08:00 09:00")), except).unwrap();
         found.resource_availability[0].conflicts.clone()
     };
     assert_eq!(used("2026-01-19", None), ["school run"]);
@@ -78,15 +79,15 @@ fn an_event_is_not_in_its_own_way() {
     assert!(used("2026-01-12", Some("school run")).is_empty());
 }
 
-/// R-FAM-105: alternatives are free things of the same kind, by name.
+/// R-FAM-105: alternatives are available resources of the same kind, by name.
 #[test]
 fn alternatives_are_free_and_of_the_same_kind() {
     let board = family()
-        .and(Change::Resource(resource("van", 1, "Vehicle")))
-        .and(Change::Resource(resource("bus", 1, "vehicle")))
+        .and(CalendarChange::Resource(resource("van", 1, "Vehicle")))
+        .and(CalendarChange::Resource(resource("bus", 1, "vehicle")))
         .with(event("Trip", "2026-01-10 09:00 10:00").using(&["bus", "car"]));
     let names = |when: &str| {
-        let free = alternatives(&board, "car", &span(when), None).unwrap();
+        let free = alternative_resources(&board, "car", &span(when), None).unwrap();
         free.iter().map(|resource| resource.name.clone()).collect::<Vec<String>>()
     };
     assert_eq!(names("2026-01-10 09:30 10:30"), ["van"]);
@@ -98,7 +99,7 @@ fn minute(number: u32) -> Time {
 }
 
 proptest! {
-    /// R-FAM-105: the sweep finds what counting at every minute finds.
+    /// R-FAM-105: the sweep returns the same maximum as counting at every minute.
     #[test]
     fn the_fullest_moment_is_that_of_counting_every_minute(
         bookings in prop::collection::vec((0_u32..120, 1_u32..60), 0..12),
@@ -108,13 +109,13 @@ proptest! {
         let mut board = family();
         for (place, (start, minutes)) in bookings.iter().enumerate() {
             let booking = event(&format!("Booking {place}"), "2026-01-10 09:00 10:00").using(&["kitchen"]);
-            let span = Span::new(minute(*start), minute(start + minutes)).unwrap();
+            let span = TimeRange::new(minute(*start), minute(start + minutes)).unwrap();
             board = board.with(booking.change(|event| event.span = span));
         }
         let at_once = |now: u32| bookings.iter().filter(|(start, minutes)| (*start..start + minutes).contains(&now)).count();
         let most = (from..from + length).map(at_once).max().unwrap_or(0);
-        let within = Span::new(minute(from), minute(from + length)).unwrap();
-        let found = availability(&board, &kitchen(), &within, None).unwrap();
+        let within = TimeRange::new(minute(from), minute(from + length)).unwrap();
+        let found = resource_availability(&board, &kitchen(), &within, None).unwrap();
         prop_assert_eq!(found.resource_availability[0].current_capacity as usize, most);
         prop_assert_eq!(found.all_resources_available, most < 3);
     }

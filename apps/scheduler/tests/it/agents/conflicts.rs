@@ -1,9 +1,13 @@
-//! What stands in the way of an event.
+//! Conflicts of an event.
 
 use jiff::civil::{date, time};
 use proptest::prelude::*;
-use superstep_scheduler::agents::conflicts::{Standing, find, find_from, of_changes};
-use superstep_scheduler::calendar::{Change, Event, ExceptionOf, Priority, RuleKind, Strength};
+use superstep_scheduler::agents::conflicts::{
+    ChangeConflicts, detect_change_conflicts, detect_conflicts, detect_conflicts_from,
+};
+use superstep_scheduler::calendar::{
+    CalendarChange, ConstraintKind, ConstraintStrength, Event, Priority, RecurrenceOverride,
+};
 use superstep_scheduler::models::{Conflict, ConflictDetectionData};
 
 use super::builder::{Build as _, With as _, at, event, family, now, short, span};
@@ -16,8 +20,8 @@ fn dentist() -> Event {
     event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]).priority(Priority::High)
 }
 
-/// R-FAM-106, R-FAM-107, R-FAM-91: what changes beside the event is looked at too; what blocked it before does not count,
-/// and what is not to be has nothing in its way.
+/// R-FAM-106, R-FAM-107, R-FAM-91: other events of the same change are checked too; their existing conflicts do not
+/// count, and a rejected event has none.
 #[test]
 fn other_events_that_change_are_looked_at() {
     let chess = |when: &str| event("Chess", when).of(&["emma"]);
@@ -26,26 +30,27 @@ fn other_events_that_change_are_looked_at() {
         .with(event("Ballet", "2026-01-10 17:00 18:00").of(&["emma"]))
         .with(event("Choir", "2026-01-10 15:15 16:00").of(&["emma"]));
     let moved = |when: &str, event: &Event| {
-        let changes = [Change::Event(Box::new(event.clone())), Change::Event(Box::new(chess(when)))];
+        let changes = [CalendarChange::Event(Box::new(event.clone())), CalendarChange::Event(Box::new(chess(when)))];
         let after = changes.iter().cloned().fold(board.clone(), |board, change| board.and(change));
-        of_changes(&board, &after, (event, &changes), "mom", now()).unwrap()
+        detect_change_conflicts(&board, &after, (event, &changes), "mom", now()).unwrap()
     };
     let harmed = moved("2026-01-10 17:30 18:30", &soccer());
-    assert_eq!((short(&harmed.own), harmed.is_blocking()), (Vec::new(), true));
-    assert_eq!(short(&harmed.others), ["time_conflict high Ballet"]);
+    assert_eq!((short(&harmed.of_event), harmed.is_blocking()), (Vec::new(), true));
+    assert_eq!(short(&harmed.of_other_events), ["time_conflict high Ballet"]);
     let details = "“Chess”: emma is at “Ballet” on Saturday 10 January, 5:00 pm to 6:00 pm.";
-    assert_eq!(harmed.others[0].details, details);
-    assert_eq!(moved("2026-01-10 15:00 16:00", &soccer()), Standing::default(), "it met the choir before");
+    assert_eq!(harmed.of_other_events[0].details, details);
+    assert_eq!(moved("2026-01-10 15:00 16:00", &soccer()), ChangeConflicts::default(), "it met the choir before");
     let clash = moved("2026-01-10 14:45 15:00", &soccer());
-    assert_eq!(short(&clash.own), ["time_conflict high Chess"]);
+    assert_eq!(short(&clash.of_event), ["time_conflict high Chess"]);
     let rejected = soccer().change(|event| event.status = superstep_scheduler::models::EventStatus::Rejected);
-    assert_eq!(moved("2026-01-10 14:45 15:00", &rejected), Standing::default());
+    assert_eq!(moved("2026-01-10 14:45 15:00", &rejected), ChangeConflicts::default());
 }
 
-/// R-FAM-116, R-FAM-48, R-FAM-49, R-FAM-50, R-FAM-51, R-FAM-52, R-FAM-53, R-FAM-54: soccer meets the dentist once.
+/// R-FAM-116, R-FAM-48, R-FAM-49, R-FAM-50, R-FAM-51, R-FAM-52, R-FAM-53, R-FAM-54: soccer and dentist conflict
+/// once.
 #[test]
 fn soccer_meets_the_dentist() {
-    let found = find(&family().with(dentist()).with(soccer()), &soccer()).unwrap();
+    let found = detect_conflicts(&family().with(dentist()).with(soccer()), &soccer()).unwrap();
     assert_eq!(short(&found), ["time_conflict high Dentist"]);
     assert_eq!(found[0].conflicting_event_id.as_deref(), Some("dentist"));
     assert_eq!(found[0].participants_affected, ["emma"]);
@@ -55,14 +60,15 @@ fn soccer_meets_the_dentist() {
     assert_eq!(data.blocking_conflicts, [found[0].id.clone()]);
 }
 
-/// R-FAM-115: an empty calendar is in nobody's way.
+/// R-FAM-115: an empty calendar has no conflicts.
 #[test]
 fn an_empty_calendar_is_in_nobodys_way() {
-    assert_eq!(find(&family(), &soccer()).unwrap(), []);
-    assert_eq!(find(&family().with(soccer()), &soccer()).unwrap(), []);
+    assert_eq!(detect_conflicts(&family(), &soccer()).unwrap(), []);
+    assert_eq!(detect_conflicts(&family().with(soccer()), &soccer()).unwrap(), []);
 }
 
-/// R-FAM-106: what ends at two and what starts at two do not meet, and others are not concerned.
+/// R-FAM-106: an event that ends at 2 pm and one that starts then do not conflict, nor do events of different
+/// members.
 #[test]
 fn times_are_half_open_and_people_their_own() {
     let rows = [
@@ -75,17 +81,17 @@ fn times_are_half_open_and_people_their_own() {
     ];
     for (when, who, count) in rows {
         let board = family().with(event("Other", when).of(&[who]));
-        assert_eq!(find(&board, &soccer()).unwrap().len(), count, "{when} {who}");
+        assert_eq!(detect_conflicts(&board, &soccer()).unwrap().len(), count, "{when} {who}");
     }
-    // A long event that started days ago is still there.
+    // A long event that started days ago still conflicts.
     let trip = event("Trip", "2026-01-05 09:00 10:00").of(&["emma"]).change(|trip| trip.span.end = at("2026-01-20"));
-    assert_eq!(short(&find(&family().with(trip), &soccer()).unwrap()), ["time_conflict high Trip"]);
+    assert_eq!(short(&detect_conflicts(&family().with(trip), &soccer()).unwrap()), ["time_conflict high Trip"]);
 }
 
-/// R-FAM-106: each severity, and which of them block.
+/// R-FAM-106: severity of each kind of conflict, and which of them block.
 #[test]
 fn severities_follow_from_who_and_what_is_in_the_way() {
-    let before_nine = RuleKind::NoEventsBefore { time: time(15, 0, 0, 0) };
+    let before_nine = ConstraintKind::NoEventsBefore { time: time(15, 0, 0, 0) };
     let at_two = "2026-01-10 14:00 15:00";
     let rows = [
         (family().with(event("Other", at_two).of(&["emma"])), "time_conflict high Other", true),
@@ -102,18 +108,18 @@ fn severities_follow_from_who_and_what_is_in_the_way() {
             "resource_conflict critical Other",
             true,
         ),
-        (family().ruled("r", before_nine.clone(), Strength::Hard), "constraint_violation high -", true),
-        (family().ruled("r", before_nine.clone(), Strength::Soft(8)), "constraint_violation medium -", false),
-        (family().ruled("r", before_nine, Strength::Soft(7)), "constraint_violation low -", false),
+        (family().ruled("r", before_nine.clone(), ConstraintStrength::Hard), "constraint_violation high -", true),
+        (family().ruled("r", before_nine.clone(), ConstraintStrength::Soft(8)), "constraint_violation medium -", false),
+        (family().ruled("r", before_nine, ConstraintStrength::Soft(7)), "constraint_violation low -", false),
     ];
     for (board, expected, blocks) in rows {
-        let found = find(&board, &soccer().perhaps(&["dad"])).unwrap();
+        let found = detect_conflicts(&board, &soccer().perhaps(&["dad"])).unwrap();
         assert_eq!(short(&found), [expected]);
         assert_eq!(found[0].severity.is_blocking(), blocks, "{expected}");
     }
 }
 
-/// R-FAM-106, R-FAM-27: a full thing is one conflict with the names of those who have it; no id is in a sentence.
+/// R-FAM-106, R-FAM-27: a full resource is one conflict that names its users; sentences contain no ids.
 #[test]
 fn a_full_thing_is_one_conflict() {
     let cook = |title: &str, when: &str| event(title, when).using(&["kitchen"]);
@@ -123,92 +129,98 @@ fn a_full_thing_is_one_conflict() {
         .with(cook("Soup", "2026-01-10 14:30 14:50"))
         .with(cook("Tea", "2026-01-10 14:50 15:00"));
     let dinner = event("Dinner", "2026-01-10 14:00 15:00").using(&["kitchen"]);
-    let found = find(&board, &dinner).unwrap();
+    let found = detect_conflicts(&board, &dinner).unwrap();
     assert_eq!(short(&found), ["resource_conflict high Bread"]);
     let details = "The kitchen is taken by “Bread”, “Cake” and “Soup” on Saturday 10 January, 2:00 pm to 2:40 pm.";
     assert_eq!(found[0].details, details);
     let later = dinner.change(|event| event.span = span("2026-01-10 14:40 15:00"));
-    assert_eq!(find(&board, &later).unwrap(), []);
+    assert_eq!(detect_conflicts(&board, &later).unwrap(), []);
 }
 
-/// R-FAM-106: a series is looked at for 12 months, and what it meets again and again is one conflict with a count.
+/// R-FAM-106: a series is checked for 12 months, and repeated conflicts with one event are one conflict with a
+/// count.
 #[test]
 fn a_series_has_one_conflict_with_a_count() {
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU");
     let choir = event("Choir", "2026-01-20 17:30 18:30").of(&["emma"]).every("FREQ=WEEKLY;INTERVAL=2;BYDAY=TU");
-    let found = find(&family().with(choir), &piano).unwrap();
+    let found = detect_conflicts(&family().with(choir), &piano).unwrap();
     assert_eq!(short(&found), ["time_conflict high Choir"]);
     let details = "Emma is at “Choir” 26 times within 12 months, first on Tuesday 20 January, 5:30 pm to 6:30 pm.";
     assert_eq!(found[0].details, details);
-    // 5 pm on the wall, before and after clocks change in March.
+    // 5 pm local time, before and after the daylight saving change in March.
     let summer = event("Camp", "2026-07-07 17:30 18:30").of(&["emma"]);
-    assert_eq!(short(&find(&family().with(summer), &piano).unwrap()), ["time_conflict high Camp"]);
+    assert_eq!(short(&detect_conflicts(&family().with(summer), &piano).unwrap()), ["time_conflict high Camp"]);
     let late = event("Later", "2027-01-19 17:30 18:30").of(&["emma"]);
-    assert_eq!(find(&family().with(late.clone()), &piano).unwrap(), []);
-    let from = find_from(&family().with(late), &piano, at("2026-06-01")).unwrap();
+    assert_eq!(detect_conflicts(&family().with(late.clone()), &piano).unwrap(), []);
+    let from = detect_conflicts_from(&family().with(late), &piano, at("2026-06-01")).unwrap();
     assert_eq!(short(&from), ["time_conflict high Later"]);
 }
 
-/// R-FAM-106, R-FAM-98: neither the event itself nor the exceptions of its series are in its way; an instance for which an
-/// exception stands is in nobody's.
+/// R-FAM-106, R-FAM-98: an event does not conflict with itself nor with overrides of its series; an overridden
+/// instance conflicts with nothing.
 #[test]
 fn nothing_is_in_its_own_way() {
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU");
     let moved = event("Piano moved", "2026-01-20 17:30 18:30").of(&["emma"]).change(|event| {
-        event.exception_of = Some(ExceptionOf { series: "piano".to_owned(), start: date(2026, 1, 20).at(17, 0, 0, 0) });
+        event.recurrence_override =
+            Some(RecurrenceOverride { series: "piano".to_owned(), start: date(2026, 1, 20).at(17, 0, 0, 0) });
     });
     let board = family().with(piano.clone()).with(moved.clone());
-    assert_eq!(find(&board, &piano).unwrap(), []);
-    assert_eq!(find(&board, &moved).unwrap(), []);
-    assert_eq!(find(&family().with(piano.clone()), &moved).unwrap(), []);
+    assert_eq!(detect_conflicts(&board, &piano).unwrap(), []);
+    assert_eq!(detect_conflicts(&board, &moved).unwrap(), []);
+    assert_eq!(detect_conflicts(&family().with(piano.clone()), &moved).unwrap(), []);
     let quiz = |when: &str| event("Quiz", when).of(&["emma"]);
-    assert_eq!(find(&board, &quiz("2026-01-20 17:00 17:30")).unwrap(), []);
-    assert_eq!(short(&find(&board, &quiz("2026-01-20 18:00 18:30")).unwrap()), ["time_conflict high Piano moved"]);
+    assert_eq!(detect_conflicts(&board, &quiz("2026-01-20 17:00 17:30")).unwrap(), []);
+    assert_eq!(
+        short(&detect_conflicts(&board, &quiz("2026-01-20 18:00 18:30")).unwrap()),
+        ["time_conflict high Piano moved"]
+    );
 }
 
-/// R-FAM-93, R-FAM-106, R-FAM-109: what is only proposed counts as taken, and the sentence says that it is tentative; what
-/// others propose is not told.
+/// R-FAM-93, R-FAM-106, R-FAM-109: proposed events conflict, and the sentence calls them tentative; proposals of
+/// other users are not revealed.
 #[test]
 fn proposals_of_others_count_and_are_marked() {
-    let found = find(&family().with(dentist().proposed()), &soccer()).unwrap();
+    let found = detect_conflicts(&family().with(dentist().proposed()), &soccer()).unwrap();
     assert_eq!(short(&found), ["time_conflict high Dentist"]);
     assert_eq!(found[0].details, "Emma is at “Dentist” (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.");
-    let found = find(&family().with(dentist().proposed().owned_by("dad")), &soccer()).unwrap();
+    let found = detect_conflicts(&family().with(dentist().proposed().owned_by("dad")), &soccer()).unwrap();
     assert_eq!(short(&found), ["time_conflict high busy"]);
     let expected = "Emma is at something private (tentative) on Saturday 10 January, 2:30 pm to 3:30 pm.";
     assert_eq!(found[0].details, expected);
 }
 
-/// R-FAM-106: a day that takes nobody's time, as calendar files say of birthdays, is in nobody's way.
+/// R-FAM-106: a transparent event, as calendar files use for birthdays, does not conflict.
 #[test]
 fn what_takes_no_time_is_in_nobodys_way() {
-    let birthday = dentist().change(|event| event.extra.push("TRANSP:TRANSPARENT".to_owned()));
-    assert_eq!(find(&family().with(birthday), &soccer()).unwrap(), []);
+    let birthday = dentist().change(|event| event.preserved_properties.push("TRANSP:TRANSPARENT".to_owned()));
+    assert_eq!(detect_conflicts(&family().with(birthday), &soccer()).unwrap(), []);
 }
 
-/// R-FAM-48: ids follow from what meets what, and stay when other things change.
+/// R-FAM-48: conflict ids are derived from the conflicting events and stable under unrelated changes.
 #[test]
 fn ids_are_stable() {
     let ids = |found: Vec<Conflict>| found.into_iter().map(|one| one.id).collect::<Vec<String>>();
     let board = family().with(dentist());
-    let before = ids(find(&board, &soccer()).unwrap());
+    let before = ids(detect_conflicts(&board, &soccer()).unwrap());
     let more = board.with(event("Another", "2026-01-10 14:10 14:20").of(&["emma"]));
-    let after = ids(find(&more, &soccer().change(|event| event.span = span("2026-01-10 14:05 15:00"))).unwrap());
+    let after =
+        ids(detect_conflicts(&more, &soccer().change(|event| event.span = span("2026-01-10 14:05 15:00"))).unwrap());
     assert_eq!(before.len(), 1);
     assert!(after.len() == 2 && after.contains(&before[0]), "{before:?} {after:?}");
 }
 
-/// R-FAM-106: an event or a rule that cannot be read is refused and not passed over.
+/// R-FAM-106: an unreadable event or constraint is an error and not skipped.
 #[test]
 fn what_cannot_be_read_is_refused() {
-    assert!(find(&family(), &soccer().every("FREQ=SOMETIMES")).is_err());
+    assert!(detect_conflicts(&family(), &soccer().every("FREQ=SOMETIMES")).is_err());
     let on_mars = soccer().every("FREQ=WEEKLY").change(|event| event.zone = "Mars/Base".to_owned());
-    assert!(find(&family(), &on_mars).is_err());
+    assert!(detect_conflicts(&family(), &on_mars).is_err());
     let mut nowhere = family();
     let family =
         superstep_scheduler::calendar::Family { zone: "Mars/Base".to_owned(), ..nowhere.family.as_ref().clone() };
-    nowhere.apply(Change::Family(family));
-    assert!(find(&nowhere, &soccer()).is_err());
+    nowhere.apply(CalendarChange::Family(family));
+    assert!(detect_conflicts(&nowhere, &soccer()).is_err());
 }
 
 const PEOPLE: [&str; 3] = ["mom", "dad", "emma"];
@@ -229,14 +241,14 @@ fn any_events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    /// R-FAM-106: the conflicts are those that comparing with every other event finds, in whatever order they were made.
+    /// R-FAM-106: the result equals a comparison with every other event, in any order of creation.
     #[test]
     fn conflicts_are_those_of_comparing_all(events in any_events(), new in any_event(99)) {
         let board = events.iter().fold(family(), |board, event| board.with(event.clone()));
         let backwards = events.iter().rev().fold(family(), |board, event| board.with(event.clone()));
-        let found = find(&board, &new).unwrap();
-        prop_assert_eq!(&found, &find(&backwards, &new).unwrap());
-        let meets = |other: &&Event| other.span.meets(&new.span);
+        let found = detect_conflicts(&board, &new).unwrap();
+        prop_assert_eq!(&found, &detect_conflicts(&backwards, &new).unwrap());
+        let meets = |other: &&Event| other.span.overlaps(&new.span);
         let shares = |other: &&Event| other.participants.iter().any(|one| new.participants.contains(one));
         let mut expected: Vec<&str> = events.iter().filter(meets).filter(shares).map(|other| other.id.as_str()).collect();
         expected.sort_unstable();

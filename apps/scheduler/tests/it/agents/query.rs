@@ -1,28 +1,28 @@
-//! Answers to questions.
+//! Answers to queries.
 
 use serde_json::{Value, json};
-use superstep_scheduler::agents::query::{Question, answer};
-use superstep_scheduler::calendar::{Board, Change, Span};
+use superstep_scheduler::agents::query::{CalendarQuery, answer_query};
+use superstep_scheduler::calendar::{CalendarChange, CalendarSnapshot, TimeRange};
 use superstep_scheduler::models::QueryType;
 
 use super::builder::{Build as _, With as _, at, event, family, now, span};
 
-fn weekend() -> Option<Span> {
-    Span::new(at("2026-01-10"), at("2026-01-12"))
+fn weekend() -> Option<TimeRange> {
+    TimeRange::new(at("2026-01-10"), at("2026-01-12"))
 }
 
-fn ask(board: &Board, asker: &str, question: &Question) -> Value {
-    Value::Object(answer(board, asker, question, now()).unwrap().results)
+fn ask(board: &CalendarSnapshot, asker: &str, question: &CalendarQuery) -> Value {
+    Value::Object(answer_query(board, asker, question, now()).unwrap().results)
 }
 
-/// R-FAM-118, R-FAM-109, R-FAM-62, R-FAM-63: the free times of all three this weekend.
+/// R-FAM-118, R-FAM-109, R-FAM-62, R-FAM-63: the common free times of all three members this weekend.
 #[test]
 fn everyone_is_free_when_nobody_has_anything() {
     let board = family()
         .with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]))
         .with(event("Work", "2026-01-10 15:00 17:00").of(&["dad"]))
         .with(event("Lunch", "2026-01-11 12:00 13:00").perhaps(&["mom"]).proposed());
-    let question = Question { span: weekend(), ..Question::new(QueryType::Availability) };
+    let question = CalendarQuery { span: weekend(), ..CalendarQuery::new(QueryType::Availability) };
     let members = json!(["dad", "emma", "mom"]);
     let free = |start: &str, end: &str| json!({ "start": start, "end": end, "members": members });
     let expected = json!({ "free": [
@@ -32,29 +32,33 @@ fn everyone_is_free_when_nobody_has_anything() {
         free("2026-01-11T13:00:00-05:00", "2026-01-11T21:00:00-05:00"),
     ] });
     assert_eq!(ask(&board, "mom", &question), expected);
-    let data = answer(&board, "mom", &question, now()).unwrap();
+    let data = answer_query(&board, "mom", &question, now()).unwrap();
     assert_eq!(serde_json::to_value(&data).unwrap()["query_type"], "availability");
-    let emmas =
-        Question { people: vec!["emma".to_owned()], span: Span::new(at("2026-01-08"), at("2026-01-09")), ..question };
+    let emmas = CalendarQuery {
+        people: vec!["emma".to_owned()],
+        span: TimeRange::new(at("2026-01-08"), at("2026-01-09")),
+        ..question
+    };
     let expected = json!({ "free": [{
         "start": "2026-01-08T15:30:00-05:00", "end": "2026-01-08T21:00:00-05:00", "members": ["emma"],
     }] });
     assert_eq!(ask(&board, "mom", &emmas), expected);
 }
 
-/// R-FAM-109: times are those of who asks, wherever they are.
+/// R-FAM-109: times are in the time zone of the requester.
 #[test]
 fn times_are_those_of_who_asks() {
     let mut dad = family().members["dad"].as_ref().clone();
     dad.zone = Some("Europe/Berlin".to_owned());
-    let board = family().and(Change::Member(dad)).with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
-    let question = Question { text: "dentist".to_owned(), ..Question::new(QueryType::EventLookup) };
+    let board =
+        family().and(CalendarChange::Member(dad)).with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
+    let question = CalendarQuery { text: "dentist".to_owned(), ..CalendarQuery::new(QueryType::EventLookup) };
     let starts = |asker: &str| ask(&board, asker, &question)["events"][0]["start"].clone();
     assert_eq!(starts("mom"), "2026-01-10T14:30:00-05:00");
     assert_eq!(starts("dad"), "2026-01-10T20:30:00+01:00");
-    let check = Question {
+    let check = CalendarQuery {
         event: Some(event("New", "2026-01-10 14:00 15:00").of(&["emma"])),
-        ..Question::new(QueryType::ConflictCheck)
+        ..CalendarQuery::new(QueryType::ConflictCheck)
     };
     let told = ask(&board, "dad", &check);
     assert_eq!(told["slots"][0]["start_time"], "2026-01-10T14:00:00+01:00");
@@ -64,15 +68,16 @@ fn times_are_those_of_who_asks() {
     assert_eq!(details(&moms), "Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.");
 }
 
-/// R-FAM-109, R-FAM-93, R-FAM-63: a lookup finds confirmed events by word, person, thing and time, each time of a series.
+/// R-FAM-109, R-FAM-93, R-FAM-63: a lookup finds confirmed events by word, member, resource and time, with each
+/// occurrence.
 #[test]
 fn a_lookup_finds_what_is_on_the_calendar() {
     let board = family()
         .with(event("Piano lesson", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU;COUNT=3"))
         .with(event("Grand Piano moving", "2026-01-14 09:00 10:00").of(&["dad"]).using(&["car"]))
         .with(event("Piano sale", "2026-01-15 09:00 10:00").proposed());
-    let found = |change: &dyn Fn(&mut Question)| {
-        let mut question = Question::new(QueryType::EventLookup);
+    let found = |change: &dyn Fn(&mut CalendarQuery)| {
+        let mut question = CalendarQuery::new(QueryType::EventLookup);
         change(&mut question);
         let results = ask(&board, "mom", &question);
         let events = results["events"].as_array().unwrap().clone();
@@ -84,10 +89,11 @@ fn a_lookup_finds_what_is_on_the_calendar() {
     assert_eq!(found(&|question| question.text = "lesson piano".to_owned()), [all[0], all[2], all[3]]);
     assert_eq!(found(&|question| question.people = vec!["dad".to_owned()]), [all[1]]);
     assert_eq!(found(&|question| question.resources = vec!["car".to_owned()]), [all[1]]);
-    assert_eq!(found(&|question| question.span = Span::new(at("2026-01-20"), at("2026-01-21"))), [all[2]]);
+    assert_eq!(found(&|question| question.span = TimeRange::new(at("2026-01-20"), at("2026-01-21"))), [all[2]]);
     assert_eq!(found(&|question| question.text = "violin".to_owned()), Vec::<String>::new());
-    let one = &ask(&board, "mom", &Question { text: "moving".to_owned(), ..Question::new(QueryType::EventLookup) })["events"]
-        [0];
+    let one =
+        &ask(&board, "mom", &CalendarQuery { text: "moving".to_owned(), ..CalendarQuery::new(QueryType::EventLookup) })
+            ["events"][0];
     let expected = json!({
         "event_id": "grand piano moving", "title": "Grand Piano moving",
         "start": "2026-01-14T09:00:00-05:00", "end": "2026-01-14T10:00:00-05:00",
@@ -96,33 +102,33 @@ fn a_lookup_finds_what_is_on_the_calendar() {
     assert_eq!(*one, expected);
 }
 
-/// R-FAM-109, R-FAM-63: the state of things, all of them or some, now or then.
+/// R-FAM-109, R-FAM-63: the usage of all or some resources, now or at a given time.
 #[test]
 fn things_are_told_one_by_one() {
     let board = family().with(event("Drive", "2026-01-08 15:00 17:00").using(&["car"]));
-    let all = ask(&board, "mom", &Question::new(QueryType::ResourceStatus));
+    let all = ask(&board, "mom", &CalendarQuery::new(QueryType::ResourceStatus));
     let car = json!({
         "resource_id": "car", "resource_name": "car", "available": false,
         "current_capacity": 1, "max_capacity": 1, "conflicts": ["drive"],
     });
     assert_eq!(all["resources"][0], car);
     assert_eq!(all["resources"][1]["available"], true);
-    let later = Question {
+    let later = CalendarQuery {
         resources: vec!["car".to_owned()],
         span: Some(span("2026-01-08 17:00 18:00")),
-        ..Question::new(QueryType::ResourceStatus)
+        ..CalendarQuery::new(QueryType::ResourceStatus)
     };
     let later = ask(&board, "mom", &later);
     assert_eq!((later["resources"].as_array().unwrap().len(), &later["resources"][0]["available"]), (1, &json!(true)));
 }
 
-/// R-FAM-109, R-FAM-63: whether something fits; if not, why, and when it would.
+/// R-FAM-109, R-FAM-63: a fit check returns the reasons and alternative times if the event does not fit.
 #[test]
 fn what_does_not_fit_gets_other_times() {
     let board = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
     let check = |when: &str| {
         let event = Some(event("Soccer", when).of(&["emma"]));
-        ask(&board, "mom", &Question { event, ..Question::new(QueryType::ConflictCheck) })
+        ask(&board, "mom", &CalendarQuery { event, ..CalendarQuery::new(QueryType::ConflictCheck) })
     };
     assert_eq!(check("2026-01-10 13:00 14:00"), json!({ "fits": true, "conflicts": [], "slots": [] }));
     let clash = check("2026-01-10 14:00 15:00");
@@ -131,14 +137,19 @@ fn what_does_not_fit_gets_other_times() {
     assert_eq!(clash["slots"][0]["start_time"], "2026-01-10T08:00:00-05:00");
 }
 
-/// R-FAM-63, R-FAM-109: where no time was said, it fits if there is one in the stretch that was; those are offered.
+/// R-FAM-63, R-FAM-109: without a given time, an event fits if the time range contains a free slot; the slots are
+/// returned.
 #[test]
 fn what_may_be_any_time_fits_where_there_is_one() {
     let fits = |long: &str| {
         let board = family().with(event("Trip", long).of(&["emma"]));
         let event = Some(event("Haircut", "2026-01-08 15:30 16:30").of(&["emma"]));
-        let span = Span::new(at("2026-01-10"), at("2026-01-11"));
-        ask(&board, "mom", &Question { event, span, is_open: true, ..Question::new(QueryType::ConflictCheck) })
+        let span = TimeRange::new(at("2026-01-10"), at("2026-01-11"));
+        ask(
+            &board,
+            "mom",
+            &CalendarQuery { event, span, is_open: true, ..CalendarQuery::new(QueryType::ConflictCheck) },
+        )
     };
     let yes = fits("2026-01-10 08:00 19:30");
     assert_eq!((&yes["fits"], &yes["conflicts"]), (&json!(true), &json!([])));
@@ -149,8 +160,8 @@ fn what_may_be_any_time_fits_where_there_is_one() {
     assert_eq!(fits("2026-01-10 08:00 20:30"), json!({ "fits": false, "conflicts": [], "slots": [] }));
 }
 
-/// R-FAM-63, R-FAM-94, R-FAM-109: without something that would have to fit, what is in each other's way already, within the
-/// time that is asked about, of those who are asked about, and as who asks sees it.
+/// R-FAM-63, R-FAM-94, R-FAM-109: without an event to fit, the query returns existing conflicts, restricted to the
+/// given time range and members, as visible to the requester.
 #[test]
 fn what_is_in_each_others_way_is_told() {
     let daily = |title: &str, when: &str, who: &str| event(title, when).of(&[who]).every("FREQ=DAILY;COUNT=3");
@@ -159,8 +170,8 @@ fn what_is_in_each_others_way_is_told() {
         .with(daily("Piano", "2026-01-13 17:00 18:00", "emma"))
         .with(event("Work", "2026-03-02 09:00 10:00").of(&["dad"]))
         .with(event("Bank", "2026-03-02 09:30 10:30").of(&["dad"]));
-    let ask = |asker: &str, change: &dyn Fn(&mut Question)| {
-        let mut question = Question::new(QueryType::ConflictCheck);
+    let ask = |asker: &str, change: &dyn Fn(&mut CalendarQuery)| {
+        let mut question = CalendarQuery::new(QueryType::ConflictCheck);
         change(&mut question);
         let told = ask(&board, asker, &question);
         assert_eq!((&told["slots"], &told["fits"]), (&json!([]), &json!(told["conflicts"] == json!([]))));
@@ -171,18 +182,19 @@ fn what_is_in_each_others_way_is_told() {
     let bank = "“Work” and “Bank” both need Dad on Monday 2 March, 9:30 am to 10:30 am.";
     assert_eq!(ask("mom", &|_| ()), [choir, bank]);
     assert_eq!(ask("mom", &|question| question.people = vec!["dad".to_owned()]), [bank]);
-    assert_eq!(ask("mom", &|question| question.span = Span::new(at("2026-01-12"), at("2026-01-19"))), [choir]);
+    assert_eq!(ask("mom", &|question| question.span = TimeRange::new(at("2026-01-12"), at("2026-01-19"))), [choir]);
     assert_eq!(ask("mom", &|question| question.span = weekend()), Vec::<String>::new());
 }
 
-/// R-FAM-109: who or what is unknown is refused by name.
+/// R-FAM-109: unknown members and resources are rejected by name.
 #[test]
 fn unknown_names_are_refused() {
     let board = family();
-    let refused = |asker: &str, question: &Question| answer(&board, asker, question, now()).unwrap_err().to_string();
-    let plain = Question::new(QueryType::Availability);
+    let refused =
+        |asker: &str, question: &CalendarQuery| answer_query(&board, asker, question, now()).unwrap_err().to_string();
+    let plain = CalendarQuery::new(QueryType::Availability);
     assert!(refused("stranger", &plain).contains("`stranger`"));
-    assert!(refused("mom", &Question { people: vec!["bob".to_owned()], ..plain }).contains("`bob`"));
-    let boat = Question { resources: vec!["boat".to_owned()], ..Question::new(QueryType::ResourceStatus) };
+    assert!(refused("mom", &CalendarQuery { people: vec!["bob".to_owned()], ..plain }).contains("`bob`"));
+    let boat = CalendarQuery { resources: vec!["boat".to_owned()], ..CalendarQuery::new(QueryType::ResourceStatus) };
     assert!(refused("mom", &boat).contains("`boat`"));
 }

@@ -1,11 +1,13 @@
-//! Ways out that change the event itself.
+//! Resolutions that change the event itself.
 
 use jiff::civil::time;
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
-use superstep_scheduler::agents::conflicts::find;
-use superstep_scheduler::agents::resolution::{apply, propose};
-use superstep_scheduler::calendar::{Board, Change, Event, Flexibility, Priority, RuleKind, Strength};
+use superstep_scheduler::agents::conflicts::detect_conflicts;
+use superstep_scheduler::agents::resolution::{apply_resolution, propose_resolutions};
+use superstep_scheduler::calendar::{
+    CalendarChange, CalendarSnapshot, ConstraintKind, ConstraintStrength, Event, Flexibility, Priority,
+};
 use superstep_scheduler::models::{ProposedResolution, ResolutionData, Strategy};
 
 use super::builder::{Build as _, With, event, family, now, resource, shown, span};
@@ -18,16 +20,16 @@ pub(super) fn dentist() -> Event {
     event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]).priority(Priority::High)
 }
 
-/// The ways out of the conflicts that an event has on a board.
-pub(super) fn ways(board: &Board, event: &Event) -> ResolutionData {
+/// Returns the resolutions of an event's conflicts.
+pub(super) fn ways(board: &CalendarSnapshot, event: &Event) -> ResolutionData {
     let board = board.clone().with(event.clone());
-    propose(&board, event, &find(&board, event).unwrap(), &event.owner, now()).unwrap()
+    propose_resolutions(&board, event, &detect_conflicts(&board, event).unwrap(), &event.owner, now()).unwrap()
 }
 
-/// Each way in short: strategy, score and when the event is with it.
-pub(super) fn short(board: &Board, event: &Event) -> Vec<String> {
+/// Summarises each resolution: strategy, score and resulting time of the event.
+pub(super) fn short(board: &CalendarSnapshot, event: &Event) -> Vec<String> {
     let one = |way: &ProposedResolution| {
-        let (after, _) = apply(board, event, way, "mom", now()).unwrap();
+        let (after, _) = apply_resolution(board, event, way, "mom", now()).unwrap();
         let strategy = serde_json::to_value(way.strategy).unwrap();
         format!("{} {:.2} {}", strategy.as_str().unwrap(), way.score.value(), shown(&after.span))
     };
@@ -38,7 +40,7 @@ fn of_strategy(data: &ResolutionData, strategy: Strategy) -> Option<&ProposedRes
     data.proposed_resolutions.iter().find(|way| way.strategy == strategy)
 }
 
-/// R-FAM-116, R-FAM-107, R-FAM-57, R-FAM-58, R-FAM-59, R-FAM-61: soccer moves to half past three; the other ways follow.
+/// R-FAM-116, R-FAM-107, R-FAM-57, R-FAM-58, R-FAM-59, R-FAM-61: soccer moves to 3:30 pm; other resolutions follow.
 #[test]
 fn soccer_moves_after_the_dentist() {
     let board = family().with(dentist());
@@ -53,11 +55,11 @@ fn soccer_moves_after_the_dentist() {
     let ids: Vec<&str> = data.proposed_resolutions.iter().map(|way| way.resolution_id.as_str()).collect();
     assert_eq!(ids, ["res_1", "res_2", "res_3", "res_4"]);
     assert_eq!(data.recommended_resolution.as_deref(), Some("res_1"));
-    let conflict = find(&board, &soccer()).unwrap()[0].id.clone();
+    let conflict = detect_conflicts(&board, &soccer()).unwrap()[0].id.clone();
     assert!(data.proposed_resolutions.iter().all(|way| way.conflicts_resolved == [conflict.clone()]));
 }
 
-/// R-FAM-116, R-FAM-55, R-FAM-56, R-FAM-60: what the first way changes, says and loses.
+/// R-FAM-116, R-FAM-55, R-FAM-56, R-FAM-60: changes, description and trade-offs of the first resolution.
 #[test]
 fn a_way_out_says_what_it_changes_and_loses() {
     let data = ways(&family().with(dentist()), &soccer());
@@ -97,7 +99,8 @@ fn a_way_out_says_what_it_changes_and_loses() {
     assert_eq!(changes, expected);
 }
 
-/// R-FAM-107: later that day, else earlier, else the best of the following days; each two hours cost 0.05, at most 0.25.
+/// R-FAM-107: an event moves to later that day, else earlier, else the best following day; each two hours cost 0.05,
+/// at most 0.25.
 #[test]
 fn it_moves_later_then_earlier_then_to_another_day() {
     let busy = |when: &str| event("Busy", when).of(&["emma"]);
@@ -114,7 +117,7 @@ fn it_moves_later_then_earlier_then_to_another_day() {
     assert_eq!(short(&family().with(dentist().flexibility(Flexibility::Fixed)), &fixed), expected);
 }
 
-/// R-FAM-107: what is very long is shortened in a hundred steps and not by half an hour at a time.
+/// R-FAM-107: a very long event is shortened in a hundred steps instead of half-hour steps.
 #[test]
 fn what_is_very_long_is_shortened_in_few_steps() {
     let end = |text: &str| superstep::core::time::Time::parse(text).unwrap();
@@ -123,11 +126,11 @@ fn what_is_very_long_is_shortened_in_few_steps() {
     let exam = event("Exam", "2026-11-06 13:00 15:00").of(&["emma"]);
     let data = ways(&family().with(exam), &journey);
     let shorter = of_strategy(&data, Strategy::ShortenEvent).unwrap();
-    // 300 days have 216,000 minutes in their half: steps of 73 half hours.
+    // Half of 300 days is 216,000 minutes: steps of 73 half hours.
     assert_eq!(shorter.changes[0].new_value.as_deref(), Some("2026-11-05T01:30:00-05:00"));
 }
 
-/// R-FAM-107: it is shortened to half at most, from the end or the start, and never to less than a quarter of an hour.
+/// R-FAM-107: an event is shortened by at most half, at the end or the start, and never below 15 minutes.
 #[test]
 fn it_is_shortened_to_half_at_most() {
     let shortened = |busy: &str, when: &str| {
@@ -135,7 +138,7 @@ fn it_is_shortened_to_half_at_most() {
         let event = soccer().change(|event| event.span = span(when));
         let data = ways(&board, &event);
         of_strategy(&data, Strategy::ShortenEvent)
-            .map(|way| shown(&apply(&board, &event, way, "mom", now()).unwrap().0.span))
+            .map(|way| shown(&apply_resolution(&board, &event, way, "mom", now()).unwrap().0.span))
     };
     let at_two = "2026-01-10 14:00 15:00";
     assert_eq!(shortened("2026-01-10 14:50 15:30", at_two).as_deref(), Some("2026-01-10 14:00 14:50"));
@@ -148,7 +151,8 @@ fn it_is_shortened_to_half_at_most() {
     assert_eq!(shortened("2026-01-10 14:10 15:30", "2026-01-10 14:00 14:20"), None);
 }
 
-/// R-FAM-107: it is split into two parts of at least half an hour, the longer where it is, the other as near as can be.
+/// R-FAM-107: an event is split into parts of at least 30 minutes; the longer keeps its place, the other is as near
+/// as possible.
 #[test]
 fn it_is_split_into_parts_of_half_an_hour() {
     let split = |busy: &str, when: &str| {
@@ -156,8 +160,8 @@ fn it_is_split_into_parts_of_half_an_hour() {
         let event = soccer().change(|event| event.span = span(when));
         let data = ways(&board, &event);
         let way = of_strategy(&data, Strategy::SplitEvent)?;
-        let (after, changes) = apply(&board, &event, way, "mom", now()).unwrap();
-        let Some(Change::Event(part)) = changes.last() else { panic!("no second part") };
+        let (after, changes) = apply_resolution(&board, &event, way, "mom", now()).unwrap();
+        let Some(CalendarChange::Event(part)) = changes.last() else { panic!("no second part") };
         assert_eq!(after.participants, part.participants);
         assert_ne!(after.id, part.id);
         Some(format!("{} and {}", shown(&after.span), shown(&part.span)))
@@ -169,11 +173,11 @@ fn it_is_split_into_parts_of_half_an_hour() {
     assert_eq!(split("2026-01-10 14:30 15:00", "2026-01-10 14:15 15:00"), None);
 }
 
-/// R-FAM-107, R-FAM-108: a soft rule can be broken this once, a hard one never; then it is no conflict any more.
+/// R-FAM-107, R-FAM-108: a soft constraint can be overridden once, a hard one never; afterwards it is no conflict.
 #[test]
 fn soft_rules_can_be_broken_once() {
-    let late = |strength| family().ruled("late", RuleKind::NoEventsBefore { time: time(15, 0, 0, 0) }, strength);
-    let board = late(Strength::Soft(9));
+    let late = |strength| family().ruled("late", ConstraintKind::NoEventsBefore { time: time(15, 0, 0, 0) }, strength);
+    let board = late(ConstraintStrength::Soft(9));
     let expected = [
         "move_event 0.90 2026-01-10 15:00 16:00",
         "override_constraint 0.55 2026-01-10 14:00 15:00",
@@ -184,26 +188,29 @@ fn soft_rules_can_be_broken_once() {
     let way = of_strategy(&data, Strategy::OverrideConstraint).unwrap();
     assert_eq!(way.description, "Keep “Soccer practice” as it is, against the rule “Rule late”.");
     assert_eq!((way.changes[0].field.as_deref(), way.changes[0].action), (Some("constraint:late"), None));
-    let (after, _) = apply(&board, &soccer(), way, "mom", now()).unwrap();
-    assert_eq!(find(&board, &after).unwrap(), []);
-    let hard = ways(&late(Strength::Hard), &soccer());
+    let (after, _) = apply_resolution(&board, &soccer(), way, "mom", now()).unwrap();
+    assert_eq!(detect_conflicts(&board, &after).unwrap(), []);
+    let hard = ways(&late(ConstraintStrength::Hard), &soccer());
     assert!(of_strategy(&hard, Strategy::OverrideConstraint).is_none());
-    // What was accepted as soft blocks again when the rule becomes hard.
-    assert_eq!(find(&late(Strength::Hard), &after).unwrap().len(), 1);
+    // An override of a soft constraint does not apply after the constraint becomes hard.
+    assert_eq!(detect_conflicts(&late(ConstraintStrength::Hard), &after).unwrap().len(), 1);
 }
 
-/// R-FAM-107, R-FAM-108, R-FAM-105: another thing of the same kind that is free at all times.
+/// R-FAM-107, R-FAM-108, R-FAM-105: another resource of the same kind that is free at all occurrences is used.
 #[test]
 fn another_thing_of_the_same_kind_is_used() {
     let board = family()
         .with(event("Shopping", "2026-01-10 14:00 15:00").using(&["car"]))
-        .and(Change::Resource(resource("van", 1, "vehicle")));
+        .and(CalendarChange::Resource(resource("van", 1, "vehicle")));
     let data = ways(&board, &soccer());
     let way = of_strategy(&data, Strategy::AlternativeResource).unwrap();
     assert_eq!((way.score.value(), way.description.as_str()), (0.85, "Use the van instead of the car."));
     assert_eq!((way.changes[0].field.as_deref(), way.changes[0].action), (Some("resources"), None));
-    let (after, _) = apply(&board, &soccer(), way, "mom", now()).unwrap();
-    assert_eq!((after.resources.clone(), find(&board, &after).unwrap()), (vec!["van".to_owned()], Vec::new()));
+    let (after, _) = apply_resolution(&board, &soccer(), way, "mom", now()).unwrap();
+    assert_eq!(
+        (after.resources.clone(), detect_conflicts(&board, &after).unwrap()),
+        (vec!["van".to_owned()], Vec::new())
+    );
     let taken = board.with(event("Trip", "2026-01-10 14:30 15:00").using(&["van"]));
     assert!(of_strategy(&ways(&taken, &soccer()), Strategy::AlternativeResource).is_none());
     let weekly = soccer().every("FREQ=WEEKLY");
@@ -211,13 +218,14 @@ fn another_thing_of_the_same_kind_is_used() {
     assert!(of_strategy(&ways(&later, &weekly), Strategy::AlternativeResource).is_none());
 }
 
-/// R-FAM-107: a way that solves a share of the conflicts has that share of its score, and says what remains.
+/// R-FAM-107: a resolution of a fraction of the conflicts has that fraction of its score, and names the remaining
+/// ones.
 #[test]
 fn a_share_of_the_conflicts_is_a_share_of_the_score() {
     let board = family()
         .with(dentist())
         .with(event("Shopping", "2026-01-10 13:00 17:00").using(&["car"]))
-        .and(Change::Resource(resource("van", 1, "vehicle")));
+        .and(CalendarChange::Resource(resource("van", 1, "vehicle")));
     let data = ways(&board, &soccer());
     let way = of_strategy(&data, Strategy::AlternativeResource).unwrap();
     assert_eq!((way.score.value(), way.conflicts_resolved.len()), (0.43, 1));
@@ -226,47 +234,47 @@ fn a_share_of_the_conflicts_is_a_share_of_the_score() {
     assert_eq!(short(&board, &soccer())[0], "move_event 0.85 2026-01-10 17:00 18:00");
 }
 
-/// R-FAM-107, R-FAM-106: a series moves as a whole, to a time of its days at which it is free all year.
+/// R-FAM-107, R-FAM-106: a series moves as a whole, to a time on its days that is free for the year.
 #[test]
 fn a_series_moves_as_a_whole() {
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).proposed();
     let piano = piano.every("FREQ=WEEKLY;BYDAY=TU;UNTIL=20261222T220000Z").change(|piano| {
         let left_out = jiff::civil::date(2026, 2, 3).at(17, 0, 0, 0);
-        piano.recurrence.as_mut().unwrap().left_out.push(left_out);
+        piano.recurrence.as_mut().unwrap().exdates.push(left_out);
     });
     let board = family()
         .with(event("Choir", "2026-01-20 17:30 18:30").of(&["emma"]))
         .with(event("Camp", "2026-07-07 18:00 19:00").of(&["emma"]))
         .with(event("Exam", "2026-02-03 19:00 20:00").of(&["emma"]));
     let data = ways(&board, &piano);
-    let (after, _) = apply(&board, &piano, &data.proposed_resolutions[0], "mom", now()).unwrap();
+    let (after, _) = apply_resolution(&board, &piano, &data.proposed_resolutions[0], "mom", now()).unwrap();
     assert_eq!(shown(&after.span), "2026-01-13 19:00 20:00");
     let recurrence = after.recurrence.clone().unwrap();
     assert_eq!(recurrence.rule, "FREQ=WEEKLY;BYDAY=TU;UNTIL=20261223T000000Z");
-    assert_eq!(recurrence.left_out, [jiff::civil::date(2026, 2, 3).at(19, 0, 0, 0)]);
-    assert_eq!(find(&board, &after).unwrap(), []);
+    assert_eq!(recurrence.exdates, [jiff::civil::date(2026, 2, 3).at(19, 0, 0, 0)]);
+    assert_eq!(detect_conflicts(&board, &after).unwrap(), []);
     let year = span("2026-01-01 00:00 01:00");
-    let year = superstep_scheduler::calendar::Span { end: super::builder::at("2027-01-01"), ..year };
+    let year = superstep_scheduler::calendar::TimeRange { end: super::builder::at("2027-01-01"), ..year };
     let count = |event: &Event| board.instances_of(&std::sync::Arc::new(event.clone()), &year).unwrap().len();
     assert_eq!(count(&after), count(&piano));
 }
 
-/// R-FAM-107: a way that breaks a hard rule which is kept now is no way out: two parts may be one too many for a day, and
-/// what is cut may end too close to what it met.
+/// R-FAM-107: a resolution that newly violates a hard constraint is not proposed: a split may exceed the events per
+/// day, and a shortened event may leave too small a gap.
 #[test]
 fn a_way_into_new_trouble_is_no_way_out() {
-    let two_a_day = RuleKind::MaxEventsPerDay { count: 2 };
+    let two_a_day = ConstraintKind::MaxEventsPerDay { count: 2 };
     let board = family().with(dentist());
     assert!(of_strategy(&ways(&board, &soccer()), Strategy::SplitEvent).is_some());
-    let ruled = board.clone().ruled("two", two_a_day, Strength::Hard);
+    let ruled = board.clone().ruled("two", two_a_day, ConstraintStrength::Hard);
     assert!(of_strategy(&ways(&ruled, &soccer()), Strategy::SplitEvent).is_none());
     let two_others = board.with(event("Lesson", "2026-01-10 14:40 15:30").of(&["emma"]));
     assert!(of_strategy(&ways(&two_others, &soccer()), Strategy::ShortenEvent).is_some());
-    let ruled = two_others.ruled("gap", RuleKind::MinGapMinutes { minutes: 15 }, Strength::Hard);
+    let ruled = two_others.ruled("gap", ConstraintKind::MinGapMinutes { minutes: 15 }, ConstraintStrength::Hard);
     assert!(of_strategy(&ways(&ruled, &soccer()), Strategy::ShortenEvent).is_none());
 }
 
-/// R-FAM-107: where nothing is wrong nothing is proposed, and the same question has the same answer.
+/// R-FAM-107: without conflicts there are no resolutions, and the result is deterministic.
 #[test]
 fn nothing_wrong_has_no_way_out() {
     assert_eq!(ways(&family(), &soccer()), ResolutionData::default());
@@ -290,8 +298,8 @@ prop_compose! {
 }
 
 proptest! {
-    /// R-FAM-107, R-FAM-61: every way can be carried out, solves what it says, and gets nobody into new trouble; they are
-    /// numbered from the best on.
+    /// R-FAM-107, R-FAM-61: every resolution can be applied, resolves the stated conflicts and causes no new ones;
+    /// they are numbered from the best.
     #[test]
     fn every_way_keeps_its_word(
         events in (1_usize..7).prop_flat_map(|count| (0..count).map(any_event).collect::<Vec<_>>()),
@@ -299,9 +307,9 @@ proptest! {
     ) {
         let board = events.iter().fold(family(), |board, event| board.with(event.clone()));
         let new = new.proposed();
-        let board = board.with(new.clone()).and(Change::Resource(resource("van", 1, "vehicle")));
-        let before = find(&board, &new).unwrap();
-        let data = propose(&board, &new, &before, "mom", now()).unwrap();
+        let board = board.with(new.clone()).and(CalendarChange::Resource(resource("van", 1, "vehicle")));
+        let before = detect_conflicts(&board, &new).unwrap();
+        let data = propose_resolutions(&board, &new, &before, "mom", now()).unwrap();
         prop_assert_eq!(data.proposed_resolutions.is_empty(), before.is_empty());
         prop_assert_eq!(data.recommended_resolution.is_some(), !before.is_empty());
         let mut best = 1.0;
@@ -309,17 +317,17 @@ proptest! {
             prop_assert_eq!(&way.resolution_id, &format!("res_{}", place + 1));
             prop_assert!(way.score.value() <= best);
             best = way.score.value();
-            let (after, changes) = apply(&board, &new, way, "mom", now()).unwrap();
+            let (after, changes) = apply_resolution(&board, &new, way, "mom", now()).unwrap();
             let copy = changes.into_iter().fold(board.clone(), With::and);
             for event in copy.events.values() {
-                let had = board.events.get(&event.id).map_or_else(Vec::new, |old| find(&board, old).unwrap());
-                let now = find(&copy, event).unwrap();
+                let had = board.events.get(&event.id).map_or_else(Vec::new, |old| detect_conflicts(&board, old).unwrap());
+                let now = detect_conflicts(&copy, event).unwrap();
                 let new_trouble = now.iter().filter(|one| !had.iter().any(|old| old.id == one.id));
                 let blocking: Vec<_> = new_trouble.filter(|one| one.severity.is_blocking()).collect();
                 prop_assert!(blocking.is_empty(), "{way:?} makes {blocking:?}");
             }
             if copy.events.contains_key(&after.id) {
-                let left = find(&copy, &after).unwrap();
+                let left = detect_conflicts(&copy, &after).unwrap();
                 prop_assert!(!left.iter().any(|one| way.conflicts_resolved.contains(&one.id)), "{way:?} leaves {left:?}");
             }
         }

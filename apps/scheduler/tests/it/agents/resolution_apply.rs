@@ -1,8 +1,8 @@
-//! Carrying out a way that somebody changed.
+//! Application of resolutions that the user edited.
 
-use superstep::Code;
-use superstep_scheduler::agents::resolution::apply;
-use superstep_scheduler::calendar::{Board, Change, Event, RuleKind, Strength};
+use superstep::ErrorCode;
+use superstep_scheduler::agents::resolution::apply_resolution;
+use superstep_scheduler::calendar::{CalendarChange, CalendarSnapshot, ConstraintKind, ConstraintStrength, Event};
 use superstep_scheduler::models::{ChangeAction, EventStatus, ProposedResolution, ResolutionChange, Score, Strategy};
 
 use super::builder::{Build as _, With as _, event, family, now, shown};
@@ -20,7 +20,7 @@ fn way(strategy: Strategy, changes: &[ResolutionChange]) -> ProposedResolution {
     }
 }
 
-/// A change of the soccer practice: field, new value, action.
+/// Creates a change of the soccer practice from field, new value and action.
 fn change(field: &str, new: &str, action: Option<ChangeAction>) -> ResolutionChange {
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     ResolutionChange {
@@ -32,18 +32,22 @@ fn change(field: &str, new: &str, action: Option<ChangeAction>) -> ResolutionCha
     }
 }
 
-fn board() -> Board {
-    let kind = RuleKind::MaxEventsPerDay { count: 1 };
-    family().with(dentist()).ruled("hard", kind.clone(), Strength::Hard).ruled("soft", kind, Strength::Soft(1))
+fn board() -> CalendarSnapshot {
+    let kind = ConstraintKind::MaxEventsPerDay { count: 1 };
+    family().with(dentist()).ruled("hard", kind.clone(), ConstraintStrength::Hard).ruled(
+        "soft",
+        kind,
+        ConstraintStrength::Soft(1),
+    )
 }
 
 fn applied(way: &ProposedResolution) -> Event {
-    let (after, changes) = apply(&board(), &soccer(), way, "mom", now()).unwrap();
-    assert_eq!(changes[0], Change::Event(Box::new(after.clone())));
+    let (after, changes) = apply_resolution(&board(), &soccer(), way, "mom", now()).unwrap();
+    assert_eq!(changes[0], CalendarChange::Event(Box::new(after.clone())));
     after
 }
 
-/// R-FAM-87, R-FAM-107: another time than the proposed one can be chosen; only a start keeps the length.
+/// R-FAM-87, R-FAM-107: the user can choose a different time; a new start alone keeps the duration.
 #[test]
 fn a_changed_way_is_carried_out() {
     let start = change("start_time", "2026-01-10T18:10:00-05:00", Some(ChangeAction::Move));
@@ -56,10 +60,10 @@ fn a_changed_way_is_carried_out() {
     let cancel = change("", "", Some(ChangeAction::Cancel));
     assert_eq!(applied(&way(Strategy::CancelEvent, &[cancel])).status, EventStatus::Rejected);
     let soft = change("constraint:soft", "", None);
-    assert_eq!(applied(&way(Strategy::OverrideConstraint, &[soft.clone(), soft])).extra.len(), 1);
+    assert_eq!(applied(&way(Strategy::OverrideConstraint, &[soft.clone(), soft])).preserved_properties.len(), 1);
 }
 
-/// R-FAM-87, R-FAM-107: what cannot be done is refused with the reason, and as an answer that does not fit.
+/// R-FAM-87, R-FAM-107: an invalid change is rejected with the reason, as an invalid resume value.
 #[test]
 fn what_cannot_be_done_is_refused() {
     use ChangeAction::{Cancel, Move, Shorten, Split};
@@ -86,18 +90,20 @@ fn what_cannot_be_done_is_refused() {
         (Strategy::AlternativeResource, vec![change("resources", "van", None)], "`old_value`"),
     ];
     for (strategy, changes, reason) in rows {
-        let error = apply(&board(), &soccer(), &way(strategy, &changes), "mom", now()).unwrap_err();
-        assert!(error.code() == Code::InvalidResume && error.message().contains(reason), "{reason}: {error}");
+        let error = apply_resolution(&board(), &soccer(), &way(strategy, &changes), "mom", now()).unwrap_err();
+        assert!(error.code() == ErrorCode::InvalidResume && error.message().contains(reason), "{reason}: {error}");
     }
     let swap = |old: &str, new: &str| {
         let one = ResolutionChange { old_value: Some(old.to_owned()), ..change("resources", new, None) };
-        apply(&board(), &soccer(), &way(Strategy::AlternativeResource, &[one]), "mom", now()).unwrap_err().to_string()
+        apply_resolution(&board(), &soccer(), &way(Strategy::AlternativeResource, &[one]), "mom", now())
+            .unwrap_err()
+            .to_string()
     };
     assert!(swap("car", "boat").contains("`boat`"));
     assert!(swap("kitchen", "car").contains("does not use `kitchen`"));
 }
 
-/// R-FAM-107, R-FAM-98: a series stays on its days, and another series needs the instance that is meant.
+/// R-FAM-107, R-FAM-98: a series stays on its days, and a change of another series must name the instance.
 #[test]
 fn series_are_moved_with_care() {
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU");
@@ -108,16 +114,16 @@ fn series_are_moved_with_care() {
     };
     let board = family().with(piano.clone());
     let refused = |event: &Event, one: ResolutionChange| {
-        apply(&board, event, &way(Strategy::MoveEvent, &[one]), "mom", now()).unwrap_err().to_string()
+        apply_resolution(&board, event, &way(Strategy::MoveEvent, &[one]), "mom", now()).unwrap_err().to_string()
     };
     assert!(refused(&piano, to("piano", None, "2026-01-14T17:00:00-05:00")).contains("within a day"));
     assert!(refused(&soccer(), to("piano", None, "2026-01-13T18:00:00-05:00")).contains("`old_value`"));
     let wrong = to("piano", Some("2026-01-14T17:00:00-05:00"), "2026-01-14T18:00:00-05:00");
     assert!(refused(&soccer(), wrong).contains("no instance"));
     let right = to("piano", Some("2026-01-20T17:00:00-05:00"), "2026-01-21T18:00:00-05:00");
-    let (_, changes) = apply(&board, &soccer(), &way(Strategy::MoveEvent, &[right]), "mom", now()).unwrap();
-    let Some(Change::Event(exception)) = changes.last() else { panic!("no exception") };
+    let (_, changes) = apply_resolution(&board, &soccer(), &way(Strategy::MoveEvent, &[right]), "mom", now()).unwrap();
+    let Some(CalendarChange::Event(exception)) = changes.last() else { panic!("no exception") };
     assert_eq!(shown(&exception.span), "2026-01-21 18:00 19:00");
     assert_eq!((exception.uid.as_str(), exception.sequence), ("piano", 1));
-    assert_eq!(exception.exception_of.as_ref().unwrap().series, "piano");
+    assert_eq!(exception.recurrence_override.as_ref().unwrap().series, "piano");
 }

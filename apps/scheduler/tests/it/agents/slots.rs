@@ -1,16 +1,18 @@
-//! Times that would do.
+//! Candidate time slots.
 
 use jiff::civil::time;
 use proptest::prelude::*;
 use superstep::core::time::Time;
-use superstep_scheduler::agents::slots::{Wanted, find};
-use superstep_scheduler::calendar::{Board, Change, Event, RuleKind, Span, Strength};
+use superstep_scheduler::agents::slots::{SlotRequest, find_slots};
+use superstep_scheduler::calendar::{
+    CalendarChange, CalendarSnapshot, ConstraintKind, ConstraintStrength, Event, TimeRange,
+};
 use superstep_scheduler::models::{SchedulingData, TimeSlot};
 
 use super::builder::{Build as _, With as _, at, event, family, now, shown, span};
 
-fn wanted(event: &Event, given: Option<&str>) -> Wanted {
-    Wanted { event: event.clone(), given: given.map(span), minutes: 60, range: None }
+fn wanted(event: &Event, given: Option<&str>) -> SlotRequest {
+    SlotRequest { event: event.clone(), requested_range: given.map(span), minutes: 60, range: None }
 }
 
 fn soccer() -> Event {
@@ -19,32 +21,33 @@ fn soccer() -> Event {
 
 fn times(data: &SchedulingData) -> Vec<String> {
     let time = |slot: &TimeSlot| {
-        let when = shown(&Span { start: slot.start_time, end: slot.end_time });
+        let when = shown(&TimeRange { start: slot.start_time, end: slot.end_time });
         format!("{when} {:.2}", slot.score.value())
     };
     data.candidate_times.iter().map(time).collect()
 }
 
-fn searched(board: &Board, wanted: &Wanted) -> Vec<String> {
-    times(&find(board, wanted, now()).unwrap())
+fn searched(board: &CalendarSnapshot, wanted: &SlotRequest) -> Vec<String> {
+    times(&find_slots(board, wanted, now()).unwrap())
 }
 
 /// R-FAM-104, R-FAM-115, R-FAM-36, R-FAM-37, R-FAM-38, R-FAM-40, R-FAM-41: a given time that is free is the only
-/// candidate, recommended, and written in the event's zone.
+/// candidate, is recommended, and is written in the event's time zone.
 #[test]
 fn a_given_time_that_is_free_is_the_only_one() {
-    let data = find(&family(), &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    let data = find_slots(&family(), &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&data), ["2026-01-10 14:00 15:00 1.00"]);
     assert_eq!(data.recommended_time.unwrap().to_string(), "2026-01-10T14:00:00-05:00");
     assert_eq!(data.candidate_times[0].available_participants, ["emma"]);
     assert_eq!(data.candidate_times[0].constraint_violations, Vec::<String>::new());
 }
 
-/// R-FAM-104, R-FAM-116: a given time that is not free stays the first, and alternatives of its day and after follow.
+/// R-FAM-104, R-FAM-116: a given time that is not free stays first; alternatives on the same and following days
+/// follow.
 #[test]
 fn a_given_time_that_is_taken_comes_first_with_alternatives() {
     let board = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
-    let data = find(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    let data = find_slots(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     let expected = [
         "2026-01-10 14:00 15:00 0.00",
         "2026-01-10 08:00 09:00 1.00",
@@ -57,7 +60,7 @@ fn a_given_time_that_is_taken_comes_first_with_alternatives() {
     assert!(data.candidate_times[0].available_participants.is_empty());
 }
 
-/// R-FAM-104: without a time, quarters of an hour from now on inside the day, at most five, the earlier first.
+/// R-FAM-104: without a given time, quarter hours from now within the day are offered, at most five, earliest first.
 #[test]
 fn without_a_time_the_next_quarters_are_offered() {
     let expected = [
@@ -69,11 +72,12 @@ fn without_a_time_the_next_quarters_are_offered() {
     ];
     assert_eq!(searched(&family(), &wanted(&soccer(), None)), expected);
     let later = Time::parse("2026-01-08T20:31:00Z").unwrap();
-    let data = find(&family(), &wanted(&soccer(), None), later).unwrap();
+    let data = find_slots(&family(), &wanted(&soccer(), None), later).unwrap();
     assert_eq!(times(&data)[0], "2026-01-08 15:45 16:45 1.00");
 }
 
-/// R-FAM-104: a required person, a thing and a hard rule exclude; each later day costs 0.05; 14 days are looked at.
+/// R-FAM-104: required members, resources and hard constraints exclude slots; each later day costs 0.05, for 14
+/// days.
 #[test]
 fn what_is_excluded_is_not_offered() {
     let full_days = |days: i64| {
@@ -86,44 +90,48 @@ fn what_is_excluded_is_not_offered() {
     assert_eq!(searched(&emma, &wanted(&soccer(), None))[..2], next_day);
     let car = family().with(full_days(1).using(&["car"]));
     assert_eq!(searched(&car, &wanted(&soccer().using(&["car"]), None))[..2], next_day);
-    let mornings = RuleKind::BlockedWindow { days: vec![4], from: time(0, 0, 0, 0), to: time(23, 59, 0, 0) };
-    let ruled = family().ruled("r", mornings, Strength::Hard);
+    let mornings = ConstraintKind::BlockedWindow { days: vec![4], from: time(0, 0, 0, 0), to: time(23, 59, 0, 0) };
+    let ruled = family().ruled("r", mornings, ConstraintStrength::Hard);
     assert_eq!(searched(&ruled, &wanted(&soccer(), None))[..2], next_day);
     let last = family().with(full_days(13).of(&["emma"]));
     assert_eq!(searched(&last, &wanted(&soccer(), None))[0], "2026-01-21 08:00 09:00 1.00");
     let never = family().with(full_days(14).of(&["emma"]));
-    let data = find(&never, &wanted(&soccer(), None), now()).unwrap();
+    let data = find_slots(&never, &wanted(&soccer(), None), now()).unwrap();
     assert_eq!((times(&data), data.recommended_time), (Vec::<String>::new(), None));
 }
 
-/// R-FAM-104, R-FAM-39: soft rules cost 0.03 for each weight, whomever they are for, and are named.
+/// R-FAM-104, R-FAM-39: soft constraints of any member cost 0.03 times their weight, and are named.
 #[test]
 fn soft_rules_cost_their_weight() {
-    let evenings = RuleKind::BlockedWindow { days: Vec::new(), from: time(0, 0, 0, 0), to: time(16, 0, 0, 0) };
-    let board = family().ruled("r", evenings, Strength::Soft(4));
-    let given = find(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    let evenings = ConstraintKind::BlockedWindow { days: Vec::new(), from: time(0, 0, 0, 0), to: time(16, 0, 0, 0) };
+    let board = family().ruled("r", evenings, ConstraintStrength::Soft(4));
+    let given = find_slots(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&given), ["2026-01-10 14:00 15:00 0.88"]);
     let text = "Rule r: nothing from 12:00 am to 4:00 pm";
     assert_eq!(given.candidate_times[0].constraint_violations, [text]);
     assert_eq!(searched(&board, &wanted(&soccer(), None))[0], "2026-01-08 16:00 17:00 1.00");
-    let gap = RuleKind::MinGapMinutes { minutes: 20 };
+    let gap = ConstraintKind::MinGapMinutes { minutes: 20 };
     let both = soccer().of(&["dad"]);
-    let board =
-        family().with(event("Lunch", "2026-01-10 13:00 14:00").of(&["emma", "dad"])).ruled("g", gap, Strength::Soft(2));
-    let given = find(&board, &wanted(&both, Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    let board = family().with(event("Lunch", "2026-01-10 13:00 14:00").of(&["emma", "dad"])).ruled(
+        "g",
+        gap,
+        ConstraintStrength::Soft(2),
+    );
+    let given = find_slots(&board, &wanted(&both, Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&given), ["2026-01-10 14:00 15:00 0.94"]);
-    let weights = RuleKind::MaxEventsPerDay { count: 0 };
-    let board = (0..5).fold(family(), |board, at| board.ruled(&format!("r{at}"), weights.clone(), Strength::Soft(10)));
-    let never_below = find(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    let weights = ConstraintKind::MaxEventsPerDay { count: 0 };
+    let board = (0..5)
+        .fold(family(), |board, at| board.ruled(&format!("r{at}"), weights.clone(), ConstraintStrength::Soft(10)));
+    let never_below = find_slots(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&never_below), ["2026-01-10 14:00 15:00 0.00"]);
 }
 
-/// R-FAM-104: an optional person who is missing costs 0.20, a gap of under half an hour 0.10, each day 0.05.
+/// R-FAM-104: a missing optional member costs 0.20, a gap below 30 minutes 0.10, each day 0.05.
 #[test]
 fn missing_people_gaps_and_days_cost() {
     let dad_busy = family().with(event("Work", "2026-01-10 14:00 15:00").of(&["dad"]));
     let with_dad = soccer().perhaps(&["dad"]);
-    let given = find(&dad_busy, &wanted(&with_dad, Some("2026-01-10 14:00 15:00")), now()).unwrap();
+    let given = find_slots(&dad_busy, &wanted(&with_dad, Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&given), ["2026-01-10 14:00 15:00 0.80"]);
     assert_eq!(given.candidate_times[0].available_participants, ["emma"]);
     for (when, score) in
@@ -133,20 +141,20 @@ fn missing_people_gaps_and_days_cost() {
         let given = searched(&board, &wanted(&soccer(), Some("2026-01-10 14:00 15:00")));
         assert_eq!(given, [format!("2026-01-10 14:00 15:00 {score}")], "{when}");
     }
-    // Only one time is left today; tomorrow follows for 0.05 less.
+    // Only one slot is left today; tomorrow follows for 0.05 less.
     let board = family().with(event("Work", "2026-01-08 00:00 20:00").of(&["emma"]));
     let expected = ["2026-01-08 20:00 21:00 1.00", "2026-01-09 08:00 09:00 0.95", "2026-01-09 08:15 09:15 0.95"];
     assert_eq!(searched(&board, &wanted(&soccer(), None))[..3], expected);
 }
 
-/// R-FAM-104: the day is that of all who must take part, and of somebody elsewhere it is theirs.
+/// R-FAM-104: slots are within the day of every required member, each in the member's time zone.
 #[test]
 fn the_day_is_that_of_everybody() {
     let mut board = family();
-    let change = |board: &mut Board, id: &str, change: fn(&mut superstep_scheduler::calendar::Member)| {
+    let change = |board: &mut CalendarSnapshot, id: &str, change: fn(&mut superstep_scheduler::calendar::Member)| {
         let mut member = board.members[id].as_ref().clone();
         change(&mut member);
-        board.apply(Change::Member(member));
+        board.apply(CalendarChange::Member(member));
     };
     change(&mut board, "emma", |emma| emma.preferences.day_end = time(19, 0, 0, 0));
     change(&mut board, "dad", |dad| dad.preferences.day_start = time(17, 30, 0, 0));
@@ -160,7 +168,7 @@ fn the_day_is_that_of_everybody() {
     assert_eq!(searched(&board, &wanted(&optional, None))[0], "2026-01-08 15:30 16:30 1.00");
 }
 
-/// R-FAM-104, R-FAM-106: a series is offered only on its days and where it is free at all its times.
+/// R-FAM-104, R-FAM-106: a series is offered only on its days and where all occurrences are free.
 #[test]
 fn a_series_is_free_at_all_its_times() {
     let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU").proposed();
@@ -171,20 +179,21 @@ fn a_series_is_free_at_all_its_times() {
     assert_eq!(given[..2], ["2026-01-13 09:00 10:00 0.00", "2026-01-13 10:00 11:00 1.00"]);
 }
 
-/// R-FAM-104: a range is kept, what is over is not offered, and no length has no time.
+/// R-FAM-104: slots stay within the given range, never in the past; a duration of zero has no slot.
 #[test]
 fn a_range_is_kept() {
-    let range = |from: &str, to: &str| Wanted { range: Span::new(at(from), at(to)), ..wanted(&soccer(), None) };
+    let range =
+        |from: &str, to: &str| SlotRequest { range: TimeRange::new(at(from), at(to)), ..wanted(&soccer(), None) };
     let found = searched(&family(), &range("2026-01-10T12:00", "2026-01-10T13:30"));
     let expected = ["2026-01-10 12:00 13:00 1.00", "2026-01-10 12:15 13:15 1.00", "2026-01-10 12:30 13:30 1.00"];
     assert_eq!(found, expected);
     assert_eq!(searched(&family(), &range("2026-01-01", "2026-01-08T12:00")), Vec::<String>::new());
-    let nothing = Wanted { minutes: 0, ..wanted(&soccer(), None) };
-    assert!(find(&family(), &nothing, now()).is_err());
+    let nothing = SlotRequest { minutes: 0, ..wanted(&soccer(), None) };
+    assert!(find_slots(&family(), &nothing, now()).is_err());
 }
 
 proptest! {
-    /// R-FAM-104: what is offered is what looking at every quarter of an hour by hand gives.
+    /// R-FAM-104: the slots equal those of a naive check of every quarter hour.
     #[test]
     fn offers_are_those_of_looking_at_every_quarter(
         busy in prop::collection::vec((0_i64..14 * 96, 1_i64..120, any::<bool>()), 0..25),
@@ -193,12 +202,12 @@ proptest! {
         let quarter = |number: i64| Time::from_unix_micros(at("2026-01-08").as_unix_micros() + number * 900_000_000).unwrap();
         let mut board = family();
         for (place, (start, length, is_emma)) in busy.iter().enumerate() {
-            let span = Span::new(quarter(*start), quarter(start + length)).unwrap();
+            let span = TimeRange::new(quarter(*start), quarter(start + length)).unwrap();
             let other = event(&format!("Busy {place}"), "2026-01-08 08:00 09:00").of(&[if *is_emma { "emma" } else { "dad" }]);
             board = board.with(other.change(|event| event.span = span));
         }
         let event = soccer().perhaps(&["dad"]);
-        let data = find(&board, &Wanted { minutes: 15 * quarters as u32, ..wanted(&event, None) }, now()).unwrap();
+        let data = find_slots(&board, &SlotRequest { minutes: 15 * quarters as u32, ..wanted(&event, None) }, now()).unwrap();
         let mut expected: Vec<(i64, i64)> = Vec::new();
         let mut first_day = None;
         for start in 62..14 * 96 {
@@ -208,7 +217,7 @@ proptest! {
                 continue;
             }
             let first = *first_day.get_or_insert(start / 96);
-            // A gap of one quarter is under half an hour.
+            // A gap of one quarter hour is below 30 minutes.
             let gap = busy.iter().any(|(from, length, _)| from + length + 1 == start || *from == start + quarters + 1);
             let lost = 5 * (start / 96 - first) + if meets(false) { 20 } else { 0 } + if gap { 10 } else { 0 };
             expected.push((lost.min(100), start));

@@ -1,10 +1,10 @@
-//! The calendar over HTTP without words: looked at, changed, cancelled, undone.
+//! The calendar over HTTP without natural language: list, change, cancel, undo.
 
 use serde_json::{Value, json};
-use superstep_scheduler::calendar::{Calendar, Change, Visibility};
+use superstep_scheduler::calendar::{Calendar, CalendarChange, Visibility};
 use superstep_scheduler::sample;
 
-use crate::served::{Served, places, served, soccer, sunday, with};
+use crate::test_server::{Served, places, served, soccer, sunday, with};
 
 fn path_of(event: &Value) -> String {
     format!("/events/{}", event["event_id"].as_str().unwrap())
@@ -16,7 +16,7 @@ fn as_mom(more: Value) -> Value {
     body
 }
 
-/// R-FAM-111: what cannot be looked at is refused with its place.
+/// R-FAM-111: an invalid time range is rejected with the location of the error.
 #[tokio::test]
 async fn a_stretch_of_time_has_bounds() {
     let family = served().await;
@@ -35,12 +35,12 @@ async fn a_stretch_of_time_has_bounds() {
     }
 }
 
-/// R-FAM-109: what somebody keeps private is "busy" for others, who cannot change it.
+/// R-FAM-109: a private event is busy for other users, who cannot change it.
 #[tokio::test]
 async fn what_is_private_is_busy() {
     let mut board = sample::family();
     let (id, name) = ("moms".to_owned(), "Mom's".to_owned());
-    board.apply(Change::Calendar(Calendar {
+    board.apply(CalendarChange::Calendar(Calendar {
         id,
         name,
         owner: Some("mom".to_owned()),
@@ -48,7 +48,7 @@ async fn what_is_private_is_busy() {
     }));
     let mut event = (*board.events["book-club"]).clone();
     event.calendar = "moms".to_owned();
-    board.apply(Change::Event(Box::new(event)));
+    board.apply(CalendarChange::Event(Box::new(event)));
     let family = with(board).await;
     let (_, own) = family.get("/events/book-club?user_id=mom").await;
     assert_eq!(
@@ -66,7 +66,7 @@ async fn what_is_private_is_busy() {
     assert!(file.as_str().unwrap().contains("SUMMARY:Busy") && !file.to_string().contains("Book club"));
 }
 
-/// R-FAM-111: what is wrong with a change is said with its place, and nothing is written.
+/// R-FAM-111: an invalid change is rejected with the location of the error, and nothing is written.
 #[tokio::test]
 async fn a_change_that_cannot_be_is_refused() {
     let (family, day) = (served().await, sunday(3));
@@ -91,14 +91,15 @@ async fn a_change_that_cannot_be_is_refused() {
     assert_eq!(family.patch("/events/none", as_mom(json!({ "title": "x" }))).await.0, 404);
     assert_eq!(family.get("/events/none?user_id=mom").await.0, 404);
     assert_eq!(family.delete("/events/none?user_id=mom").await.0, 404);
-    // Children change their own.
+    // Children change only their own events.
     assert_eq!(family.patch(&path, json!({ "user_id": "emma", "title": "Chess" })).await.0, 403);
     assert_eq!(family.delete(&format!("{path}?user_id=emma")).await.0, 403);
     let own = path_of(&family.plan("emma", &format!("Schedule chess on {day} at 6pm")).await);
     assert_eq!(family.patch(&own, json!({ "user_id": "emma", "title": "Go" })).await.1["event"]["title"], "Go");
 }
 
-/// R-FAM-128: a rule that is malformed, never falls or falls too often is refused with the part that is wrong.
+/// R-FAM-128: a recurrence rule that is malformed, never occurs or occurs too often is rejected with the invalid
+/// part.
 #[tokio::test]
 async fn a_rule_that_cannot_be_is_refused_with_its_part() {
     let (family, day) = (served().await, sunday(3));
@@ -125,7 +126,8 @@ async fn a_rule_that_cannot_be_is_refused_with_its_part() {
     assert!(family.on("mom", sunday(5)).await.is_empty());
 }
 
-/// R-FAM-94, R-FAM-106: what stands in the way of a change is told; people can be told to make do, a car cannot.
+/// R-FAM-94, R-FAM-106: conflicts of a change are returned; member conflicts can be accepted, resource conflicts
+/// cannot.
 #[tokio::test]
 async fn what_stands_in_the_way_of_a_change() {
     let (family, day) = (served().await, sunday(3));
@@ -149,13 +151,13 @@ async fn what_stands_in_the_way_of_a_change() {
     assert_eq!((full.0, &full.1["conflicts"][0]["type"]), (409, &json!("resource_conflict")), "{}", full.1);
 }
 
-/// The starts on a day, as hours on the wall.
+/// Returns the local start times of a day.
 async fn hours(family: &Served, weeks: i32) -> Vec<String> {
     let events = family.on("mom", sunday(weeks)).await;
     events.iter().map(|event| event["start"].as_str().unwrap()[11..16].to_owned()).collect()
 }
 
-/// R-FAM-98: of a series this one, this and the following, or all are changed and cancelled.
+/// R-FAM-98: one occurrence, this and following, or all occurrences of a series are changed and cancelled.
 #[tokio::test]
 async fn some_of_a_series_are_changed() {
     let (family, day) = (served().await, sunday(3));
@@ -178,7 +180,7 @@ async fn some_of_a_series_are_changed() {
         (hours(&family, 3).await, hours(&family, 4).await),
         (vec!["09:00".to_owned()], vec!["10:00".to_owned()])
     );
-    // The one that was looked at is moved by an hour, and so are all.
+    // Moving the displayed occurrence by an hour moves all by an hour.
     let third = of(5).await;
     let all = family.patch(&path_of(&third), moved(5, 8, "all", &third)).await;
     assert_eq!(all.0, 200, "{}", all.1);
@@ -203,8 +205,8 @@ async fn some_of_a_series_are_changed() {
     assert!(hours(&family, 3).await.is_empty() && hours(&family, 6).await.is_empty());
 }
 
-/// R-FAM-98, R-FAM-112: of a lesson that was moved, a change that does not say which is of that one; one of all or of those
-/// that follow puts each where it was said, that one as well.
+/// R-FAM-98, R-FAM-112: a change of a moved lesson without a scope applies to that lesson; with scope all or
+/// following, every occurrence gets the requested time, including the moved one.
 #[tokio::test]
 async fn others_are_changed_by_the_one_that_was_moved() {
     let (family, day) = (served().await, sunday(3));
@@ -247,7 +249,7 @@ async fn others_are_changed_by_the_one_that_was_moved() {
     assert_eq!(family.get(&format!("{}?user_id=mom", path_of(&later))).await.0, 404, "it is as the others are");
 }
 
-/// R-FAM-98, R-FAM-120: the one that was moved gets no car that is full, when it goes along with all others.
+/// R-FAM-98, R-FAM-120: a moved occurrence does not overbook the car when it moves with the series.
 #[tokio::test]
 async fn the_one_that_was_moved_books_nothing_that_is_full() {
     let (family, day) = (served().await, sunday(3));
@@ -262,7 +264,7 @@ async fn the_one_that_was_moved_books_nothing_that_is_full() {
     assert_eq!((hours(&family, 3).await, hours(&family, 4).await.len()), (vec!["09:00".to_owned()], 2));
 }
 
-/// R-FAM-111, R-FAM-98: of a series that began long ago the next one is told, and others are counted from that.
+/// R-FAM-111, R-FAM-98: for a series that started long ago the next occurrence is returned, and changes refer to it.
 #[tokio::test]
 async fn of_a_running_series_the_next_one_is_told() {
     let family = served().await;
@@ -303,7 +305,7 @@ async fn of_a_running_series_the_next_one_is_told() {
     assert_eq!((status, places(&stale)), (422, vec!["/occurrence"]), "it is not there any more: {stale}");
 }
 
-/// R-FAM-112: the last change of a member can be taken back, one after the other, and only theirs.
+/// R-FAM-112: a member can undo the member's own changes, last first.
 #[tokio::test]
 async fn the_last_change_is_taken_back() {
     let (family, day) = (served().await, sunday(3));
@@ -323,14 +325,14 @@ async fn the_last_change_is_taken_back() {
     assert!(undone["undone"].as_str().unwrap().contains("“Soccer practice”"), "{undone}");
     assert!(family.on("mom", day).await.is_empty());
     assert_eq!(undo("mom").await.0, 409);
-    // What somebody else has touched since is theirs as well.
+    // A change that another member has modified since cannot be undone.
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     family.patch(&path, json!({ "user_id": "dad", "title": "Match" })).await;
     let (status, problem) = undo("mom").await;
     assert!(status == 409 && problem["detail"].as_str().unwrap().contains("Match"), "{problem}");
 }
 
-/// R-FAM-112, R-FAM-120: who takes back a cancellation does not take the car away from who has it by now.
+/// R-FAM-112, R-FAM-120: undoing a cancellation does not take the car from its new user.
 #[tokio::test]
 async fn what_somebody_has_by_now_is_not_taken_back() {
     let (family, day) = (served().await, sunday(3));
@@ -349,7 +351,7 @@ async fn what_somebody_has_by_now_is_not_taken_back() {
     assert_eq!(titles, ["Shopping"]);
 }
 
-/// R-FAM-93: what somebody proposes takes the time, and others see no more of it.
+/// R-FAM-93: a proposed event occupies its time, and other users see nothing else of it.
 #[tokio::test]
 async fn what_others_propose_is_busy_and_tentative() {
     let (family, day) = (served().await, sunday(3));
@@ -374,7 +376,7 @@ async fn what_others_propose_is_busy_and_tentative() {
     assert_eq!((&one["title"], &one["start"]), (&json!("busy"), &own["start"]), "{one}");
 }
 
-/// R-FAM-95: who did what can be looked up, the newest first.
+/// R-FAM-95: the audit log is listed, newest first.
 #[tokio::test]
 async fn who_did_what() {
     let (family, day) = (served().await, sunday(3));

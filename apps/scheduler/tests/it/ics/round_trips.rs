@@ -1,4 +1,4 @@
-//! There and back again.
+//! Import and export round trips.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,16 +6,18 @@ use jiff::civil::{DateTime, date};
 use proptest::prelude::*;
 use superstep::core::time::Time;
 use superstep_scheduler::calendar::{
-    Board, Change, Event, ExceptionOf, Flexibility, Participant, Priority, Recurrence, Span,
+    CalendarChange, CalendarSnapshot, Event, Flexibility, Participant, Priority, Recurrence, RecurrenceOverride,
+    TimeRange,
 };
 use superstep_scheduler::models::EventStatus;
-use superstep_scheduler::zone::Zone;
+use superstep_scheduler::zone::NamedTimeZone;
 
 use super::{APPLE, GOOGLE, OUTLOOK, millers, now, read, take, written};
 
 type Lines = BTreeSet<String>;
 
-/// The lines of each event by UID and RECURRENCE-ID, unfolded; lists of times taken apart, and zones by one name.
+/// Returns the unfolded lines of each event by UID and RECURRENCE-ID; date lists are split, and time zone names
+/// normalized.
 fn events(file: &[u8]) -> BTreeMap<String, Lines> {
     let text = String::from_utf8(file.to_vec()).unwrap().replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
     let text = text.replace("\"Eastern Standard Time\"", "America/New_York");
@@ -36,7 +38,7 @@ fn events(file: &[u8]) -> BTreeMap<String, Lines> {
                 let (head, dates) = line.split_once(':').unwrap();
                 lines.extend(dates.split(',').map(|date| format!("{head}:{date}")));
             } else if !line.starts_with("DTSTAMP:") {
-                // DTSTAMP is when the file was made.
+                // DTSTAMP is the creation time of the file.
                 lines.insert(line.to_owned());
             }
         }
@@ -46,14 +48,14 @@ fn events(file: &[u8]) -> BTreeMap<String, Lines> {
     events
 }
 
-/// R-FAM-99: every property of a file is there after reading and writing it, and none that the event does not have.
+/// R-FAM-99: every property of a file survives an import and export, and no property is added.
 #[test]
 fn properties_survive_reading_and_writing() {
     for (name, file) in [("outlook", OUTLOOK), ("google", GOOGLE), ("apple", APPLE)] {
         let mut board = millers();
         take(&mut board, file);
         let (mut before, after) = (events(file), events(written(&board).as_bytes()));
-        // A cancelled instance becomes a date that is left out.
+        // A cancelled instance becomes an excluded date.
         let cancelled: Vec<String> =
             before.iter().filter(|(_, lines)| lines.contains("STATUS:CANCELLED")).map(|(key, _)| key.clone()).collect();
         for key in cancelled {
@@ -68,12 +70,12 @@ fn properties_survive_reading_and_writing() {
             let new: Vec<_> = after[key].difference(lines).filter(|line| *line != "STATUS:CONFIRMED").collect();
             assert!(new.is_empty(), "{name} {key} has new {new:#?}");
         }
-        // A second time round nothing moves at all.
+        // A second import changes nothing.
         assert_eq!(read(&board, written(&board)).changes, [], "{name}");
     }
 }
 
-/// Words with all that has a meaning in calendar files.
+/// Generates text with all characters that are special in calendar files.
 fn words() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         3 => "[a-zA-Z0-9 ]{0,12}",
@@ -94,13 +96,13 @@ fn wall() -> impl Strategy<Value = DateTime> {
         .prop_map(|((year, month, day), hour, minute)| date(year, month, day).at(hour, minute, 0, 0))
 }
 
-/// A time as the zone has it: what clocks skip is not one.
-fn real(zone: &Zone, wall: DateTime) -> DateTime {
-    zone.wall(zone.instant(wall).unwrap())
+/// Returns a local time that exists in the zone: a skipped time is moved.
+fn real(zone: &NamedTimeZone, wall: DateTime) -> DateTime {
+    zone.to_local(zone.to_instant(wall).unwrap())
 }
 
 prop_compose! {
-    fn recurrence(zone: Zone, start: DateTime)(
+    fn recurrence(zone: NamedTimeZone, start: DateTime)(
         rule in prop::sample::select(vec!["", "FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO,WE", "FREQ=MONTHLY;COUNT=7", "FREQ=YEARLY;UNTIL=20400101T000000Z"]),
         left_out in prop::collection::btree_set(wall(), 0..4),
         added in prop::collection::btree_set(wall(), 0..4),
@@ -109,8 +111,8 @@ prop_compose! {
             let walls = walls.into_iter().map(|wall| real(&zone, wall.date().to_datetime(start.time())));
             walls.collect::<BTreeSet<_>>().into_iter().collect()
         };
-        let recurrence = Recurrence { rule: rule.to_owned(), left_out: on_day(left_out), added: on_day(added) };
-        let is_any = !rule.is_empty() || !recurrence.left_out.is_empty() || !recurrence.added.is_empty();
+        let recurrence = Recurrence { rule: rule.to_owned(), exdates: on_day(left_out), rdates: on_day(added) };
+        let is_any = !rule.is_empty() || !recurrence.exdates.is_empty() || !recurrence.rdates.is_empty();
         is_any.then_some(recurrence)
     }
 }
@@ -123,7 +125,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     (zones, wall(), any::<bool>(), texts, numbers)
         .prop_flat_map(|(zone, start, is_all_day, texts, numbers)| {
             let name = if is_all_day { "America/New_York" } else { zone };
-            let zone = Zone::named(name).unwrap();
+            let zone = NamedTimeZone::from_iana_name(name).unwrap();
             let midnight = start.date().to_datetime(jiff::civil::Time::midnight());
             let start = if is_all_day { midnight } else { real(&zone, start) };
             (Just((zone.clone(), start, is_all_day, texts, numbers)), recurrence(zone, start), people())
@@ -142,7 +144,7 @@ fn people() -> impl Strategy<Value = Vec<Participant>> {
 
 #[expect(clippy::too_many_arguments, reason = "all parts of an event at once")]
 fn made(
-    zone: &Zone,
+    zone: &NamedTimeZone,
     start: DateTime,
     is_all_day: bool,
     (title, location, notes): (String, String, String),
@@ -150,22 +152,22 @@ fn made(
     recurrence: Option<Recurrence>,
     participants: Vec<Participant>,
 ) -> Event {
-    let begin = zone.instant(start).unwrap();
+    let begin = zone.to_instant(start).unwrap();
     let days = start.saturating_add(jiff::Span::new().days(1 + length % 9));
     let minutes = Time::from_unix_micros(begin.as_unix_micros() + length * 60_000_000).unwrap();
-    let end = if is_all_day { zone.instant(days).unwrap() } else { minutes };
+    let end = if is_all_day { zone.to_instant(days).unwrap() } else { minutes };
     Event {
         id: String::new(),
         uid: String::new(),
         calendar: "family".into(),
         title,
-        span: Span::new(begin, end).unwrap(),
+        span: TimeRange::new(begin, end).unwrap(),
         zone: zone.name().to_owned(),
         is_all_day,
         participants,
         resources: if length % 2 == 0 { vec!["car".to_owned()] } else { Vec::new() },
         recurrence,
-        exception_of: None,
+        recurrence_override: None,
         priority: [Priority::Low, Priority::Medium, Priority::High, Priority::Critical][priority],
         flexibility: [Flexibility::Fixed, Flexibility::Preferred, Flexibility::Flexible][flexibility],
         status: EventStatus::Confirmed,
@@ -173,25 +175,25 @@ fn made(
         sequence: u32::from(sequence),
         location,
         notes,
-        extra: vec!["X-COLOR;A=\"b:c\":red;green,blue\\n".to_owned(), "CLASS:PUBLIC".to_owned()],
+        preserved_properties: vec!["X-COLOR;A=\"b:c\":red;green,blue\\n".to_owned(), "CLASS:PUBLIC".to_owned()],
         created_at: super::time("2025-12-01T08:00:00Z"),
         updated_at: now(),
     }
 }
 
-/// What an event is, without the name it has on a board.
-fn plain(board: &Board) -> Vec<Event> {
+/// Returns the events without their ids, for comparison.
+fn plain(board: &CalendarSnapshot) -> Vec<Event> {
     let mut events: Vec<Event> = board.events.values().map(|event| (**event).clone()).collect();
     for event in &mut events {
         event.id.clear();
-        event.extra.sort_unstable();
-        if let Some(of) = &mut event.exception_of {
+        event.preserved_properties.sort_unstable();
+        if let Some(of) = &mut event.recurrence_override {
             of.series.clear();
         }
     }
     events.sort_by(|a, b| {
-        (&a.uid, &a.exception_of.as_ref().map(|of| of.start))
-            .cmp(&(&b.uid, &b.exception_of.as_ref().map(|of| of.start)))
+        (&a.uid, &a.recurrence_override.as_ref().map(|of| of.start))
+            .cmp(&(&b.uid, &b.recurrence_override.as_ref().map(|of| of.start)))
     });
     events
 }
@@ -199,7 +201,7 @@ fn plain(board: &Board) -> Vec<Event> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// R-FAM-99: what is written is read as the same events, by the family itself and by another one.
+    /// R-FAM-99: exported events are imported unchanged, by the same family and by another one.
     #[test]
     fn events_survive_writing_and_reading(made in prop::collection::vec((any_event(), any_event(), any::<bool>()), 1..5)) {
         let mut board = millers();
@@ -207,12 +209,12 @@ proptest! {
             event.uid = format!("event {number}; with, signs\\@x");
             event.id = format!("e{number}");
             if is_series {
-                let start = Zone::named(&event.zone).unwrap().wall(event.span.start);
-                let exception_of = Some(ExceptionOf { series: event.id.clone(), start });
-                other = Event { id: format!("x{number}"), uid: event.uid.clone(), exception_of, recurrence: None, ..other };
-                board.apply(Change::Event(Box::new(other)));
+                let start = NamedTimeZone::from_iana_name(&event.zone).unwrap().to_local(event.span.start);
+                let recurrence_override = Some(RecurrenceOverride { series: event.id.clone(), start });
+                other = Event { id: format!("x{number}"), uid: event.uid.clone(), recurrence_override, recurrence: None, ..other };
+                board.apply(CalendarChange::Event(Box::new(other)));
             }
-            board.apply(Change::Event(Box::new(event)));
+            board.apply(CalendarChange::Event(Box::new(event)));
         }
         let text = written(&board);
         let again = read(&board, &text);

@@ -1,23 +1,23 @@
-//! What single sentences mean, one row each.
+//! Table tests: one sentence per row.
 
 use superstep_scheduler::models::{EventType, QueryType};
-use superstep_scheduler::parser::{Understood, parse};
+use superstep_scheduler::parser::{ParsedRequest, parse};
 
 use super::{at, read, read_by, read_on};
 use superstep_scheduler::sample;
 
-/// Start, end and rule as they are written.
-fn time(understood: &Understood) -> String {
+/// Formats start, end and recurrence rule.
+fn time(understood: &ParsedRequest) -> String {
     let data = &understood.data;
     let mut parts: Vec<String> = [data.start_time, data.end_time].iter().flatten().map(ToString::to_string).collect();
-    if let Some(within) = understood.within {
+    if let Some(within) = understood.time_window {
         parts.push(format!("within {} {}", within.start, within.end));
     }
     parts.extend(data.recurrence_rule.clone());
     parts.join(" ")
 }
 
-/// R-FAM-102: the seed's sentence has the seed's number, and every weight shows in the reasoning.
+/// R-FAM-102: the sentence of the seed has the confidence of the seed, and the reasoning lists every weight.
 #[test]
 fn confidence_is_what_was_found() {
     let rows = [
@@ -28,9 +28,9 @@ fn confidence_is_what_was_found() {
         ("Schedule soccer Saturday", 0.80),
         // No day.
         ("Schedule soccer at 2pm", 0.80),
-        // A title alone.
+        // Only a title.
         ("Soccer", 0.50),
-        // One doubt: eight in the morning or in the evening.
+        // One ambiguity: 8 am or 8 pm.
         ("Schedule soccer Saturday at 8", 0.75),
         // One unknown name.
         ("Schedule soccer for Zoe Saturday at 2pm", 0.85),
@@ -39,30 +39,30 @@ fn confidence_is_what_was_found() {
         ("", 0.30),
     ];
     for (text, expected) in rows {
-        let understood = read_on(&sample::plain(), text);
+        let understood = read_on(&sample::empty_family(), text);
         assert_eq!(understood.confidence.value(), expected, "{text}: {}", understood.reasoning);
     }
-    let reasoning = read_on(&sample::plain(), "Schedule soccer Saturday at 8").reasoning;
+    let reasoning = read_on(&sample::empty_family(), "Schedule soccer Saturday at 8").reasoning;
     let expected =
         "rule-based parser, English: 0.30 + 0.15 intent + 0.20 title + 0.15 date + 0.15 time - 1 x 0.20 doubt";
     assert_eq!(reasoning, expected);
 }
 
-/// R-FAM-102: for changes one matching event weighs most.
+/// R-FAM-102: for changes, one matching event has the highest weight.
 #[test]
 fn confidence_of_changes_is_about_the_event() {
     let rows = [
         ("Cancel the dentist", 0.95),
         ("Move the dentist to tomorrow at 3pm", 0.95),
-        // It is next Wednesday: the Friday before, or the one after?
+        // The event is next Wednesday: the Friday before or after?
         ("Move the dentist to Friday at 3pm", 0.75),
-        // What to change is not said: that it is asked is a doubt.
+        // The new value is missing, which counts as an ambiguity.
         ("Change the dentist", 0.60),
-        // Two match: none of them counts, and that is a doubt.
+        // Two events match: neither counts, which is an ambiguity.
         ("Cancel soccer", 0.40),
-        // None matches.
+        // No event matches.
         ("Cancel the opera", 0.60),
-        // One of a series, or all of it.
+        // One occurrence of the series, or all.
         ("Cancel piano", 0.75),
     ];
     for (text, expected) in rows {
@@ -74,7 +74,7 @@ fn confidence_of_changes_is_about_the_event() {
 /// R-FAM-115: the parse of the first scenario.
 #[test]
 fn soccer_practice_with_the_car_is_understood() {
-    let understood = read_on(&sample::plain(), "Schedule soccer practice for Emma Saturday at 2pm with the car");
+    let understood = read_on(&sample::empty_family(), "Schedule soccer practice for Emma Saturday at 2pm with the car");
     let data = &understood.data;
     assert_eq!(data.event_type, EventType::Create);
     assert_eq!(data.title.as_deref(), Some("Soccer practice"));
@@ -84,24 +84,24 @@ fn soccer_practice_with_the_car_is_understood() {
         (&["emma".to_owned()][..], &["car".to_owned()][..])
     );
     assert!(understood.confidence.value() >= 0.9);
-    assert!(understood.missing.is_empty() && understood.doubts.is_empty() && understood.problems.is_empty());
+    assert!(understood.missing.is_empty() && understood.ambiguities.is_empty() && understood.problems.is_empty());
 }
 
-/// R-FAM-117: the first sentence is not enough, the answer is.
+/// R-FAM-117: the first sentence has a confidence below one half, the answer does not.
 #[test]
 fn the_thing_with_grandma_needs_an_answer() {
-    let board = sample::plain();
+    let board = sample::empty_family();
     assert!(read_on(&board, "Do the thing with grandma").confidence.value() < 0.5);
     let answer = read_on(&board, "dinner with grandma on Sunday at 6");
     assert_eq!(answer.data.title.as_deref(), Some("Dinner with grandma"));
     assert_eq!(time(&answer), "2026-01-11T18:00:00-05:00 2026-01-11T19:00:00-05:00");
-    assert!(answer.confidence.value() >= 0.7 && answer.unknown.is_empty());
+    assert!(answer.confidence.value() >= 0.7 && answer.unknown_names.is_empty());
 }
 
-/// R-FAM-118: a question about everybody's free time.
+/// R-FAM-118: a query about common free time.
 #[test]
 fn when_everyone_is_free_is_a_question() {
-    let understood = read_on(&sample::plain(), "When is everyone free this weekend?");
+    let understood = read_on(&sample::empty_family(), "When is everyone free this weekend?");
     assert_eq!((understood.data.event_type, understood.query), (EventType::Query, Some(QueryType::Availability)));
     assert_eq!(understood.data.participants, ["dad", "emma", "mom"]);
     assert_eq!(time(&understood), "2026-01-10T00:00:00-05:00 2026-01-12T00:00:00-05:00");
@@ -110,12 +110,12 @@ fn when_everyone_is_free_is_a_question() {
 /// R-FAM-119: a series.
 #[test]
 fn piano_every_tuesday_is_a_series() {
-    let understood = read_on(&sample::plain(), "Piano every Tuesday at 5pm");
+    let understood = read_on(&sample::empty_family(), "Piano every Tuesday at 5pm");
     assert_eq!(time(&understood), "2026-01-13T17:00:00-05:00 2026-01-13T18:00:00-05:00 FREQ=WEEKLY;BYDAY=TU");
     assert_eq!(understood.data.title.as_deref(), Some("Piano"));
 }
 
-/// R-FAM-101: days, each said with the same plan and time.
+/// R-FAM-101: expressions of days, each in the same sentence.
 #[test]
 fn days_are_read() {
     let rows = [
@@ -161,7 +161,7 @@ fn days_are_read() {
     }
 }
 
-/// R-FAM-101: times and lengths, each said with the same plan and day.
+/// R-FAM-101: expressions of times and durations, each in the same sentence.
 #[test]
 fn times_are_read() {
     let rows = [
@@ -193,11 +193,11 @@ fn times_are_read() {
         let understood = read(&text);
         let expected = format!("2026-01-10T{start}:00-05:00 2026-01-10T{end}:00-05:00");
         assert_eq!(time(&understood), expected, "{text}: {understood:?}");
-        assert!(understood.doubts.is_empty(), "{text}: {:?}", understood.doubts);
+        assert!(understood.ambiguities.is_empty(), "{text}: {:?}", understood.ambiguities);
     }
 }
 
-/// R-FAM-101: what takes days.
+/// R-FAM-101: events that last several days.
 #[test]
 fn days_long_are_read() {
     let rows = [
@@ -217,7 +217,7 @@ fn days_long_are_read() {
     }
 }
 
-/// R-FAM-101: series.
+/// R-FAM-101: expressions of recurrence.
 #[test]
 fn series_are_read() {
     let rows = [
@@ -259,7 +259,7 @@ fn series_are_read() {
     }
 }
 
-/// R-FAM-101: people by name, alias and place in the family, things by name and alias.
+/// R-FAM-101: members by name, alias and role, resources by name and alias.
 #[test]
 fn people_and_things_are_read() {
     let rows: [(&str, &str, &[&str], &[&str]); 10] = [
@@ -281,7 +281,7 @@ fn people_and_things_are_read() {
     }
 }
 
-/// R-FAM-101: priority and flexibility have their words.
+/// R-FAM-101: expressions of priority and flexibility.
 #[test]
 fn priority_and_flexibility_are_read() {
     let rows = [
@@ -296,51 +296,51 @@ fn priority_and_flexibility_are_read() {
     }
 }
 
-/// R-FAM-101: `after school` is what the child's preferences say.
+/// R-FAM-101: `after school` is the time in the child's preferences.
 #[test]
 fn after_school_is_a_matter_of_preferences() {
-    let mut board = sample::plain();
+    let mut board = sample::empty_family();
     let mut emma = board.members["emma"].as_ref().clone();
     emma.preferences.times.insert("after school".to_owned(), jiff::civil::time(14, 15, 0, 0));
     emma.preferences.default_minutes = 45;
-    board.apply(superstep_scheduler::calendar::Change::Member(emma));
+    board.apply(superstep_scheduler::calendar::CalendarChange::Member(emma));
     let understood = read_on(&board, "Playdate for Emma on Friday after school");
     assert_eq!(understood.data.start_time, Some(at("2026-01-09T14:15:00-05:00")));
-    let request = superstep_scheduler::parser::Request {
+    let request = superstep_scheduler::parser::ParseInput {
         text: "Playdate on Friday after school",
-        speaker: "emma",
+        user_id: "emma",
         now: sample::now(),
-        board: &board,
+        snapshot: &board,
     };
     let understood = parse(&request);
     assert_eq!(time(&understood), "2026-01-09T14:15:00-05:00 2026-01-09T15:00:00-05:00");
 }
 
-/// R-FAM-101: relative days count in the family's zone: at 23:30 in New York it is tomorrow in UTC, but not there.
+/// R-FAM-101: relative days refer to the family's time zone: at 23:30 in New York it is already the next day in UTC.
 #[test]
 fn days_count_where_the_family_is() {
-    let board = sample::plain();
-    let request = superstep_scheduler::parser::Request {
+    let board = sample::empty_family();
+    let request = superstep_scheduler::parser::ParseInput {
         text: "Soccer tomorrow at 5pm",
-        speaker: "mom",
+        user_id: "mom",
         now: at("2026-03-08T04:30:00Z"),
-        board: &board,
+        snapshot: &board,
     };
-    // The clocks go forward in between.
+    // Daylight saving time starts in between.
     assert_eq!(time(&parse(&request)), "2026-03-08T17:00:00-04:00 2026-03-08T18:00:00-04:00");
 }
 
-/// R-FAM-101: the following week is the family's.
+/// R-FAM-101: the next week starts on the family's first day of the week.
 #[test]
 fn next_week_begins_with_the_familys_first_day() {
-    use superstep_scheduler::calendar::{Change, WeekStart};
+    use superstep_scheduler::calendar::{CalendarChange, WeekStart};
     let rows =
         [(WeekStart::Monday, "2026-01-18"), (WeekStart::Sunday, "2026-01-11"), (WeekStart::Saturday, "2026-01-11")];
     for (week_start, expected) in rows {
-        let mut board = sample::plain();
+        let mut board = sample::empty_family();
         let mut family = board.family.as_ref().clone();
         family.week_start = week_start;
-        board.apply(Change::Family(family));
+        board.apply(CalendarChange::Family(family));
         let understood = read_on(&board, "Brunch next Sunday at noon");
         assert_eq!(time(&understood).split('T').next(), Some(expected), "{week_start:?}");
     }

@@ -1,4 +1,4 @@
-//! The Smiths, who share a car and a kitchen.
+//! The test family: the Smiths, who share a car and a kitchen.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,9 @@ use serde_json::json;
 use superstep::Result;
 use superstep::core::time::Time;
 use superstep_scheduler::calendar::{
-    Board, Calendar, Change, Event, ExceptionOf, Family, Flexibility, Member, Participant, Preferences, Priority,
-    Recurrence, Resource, Role, Rule, RuleKind, Span, Strength, Visibility, WeekStart,
+    Calendar, CalendarChange, CalendarSnapshot, Constraint, ConstraintKind, ConstraintStrength, Event, Family,
+    Flexibility, Member, MemberRole, Participant, Preferences, Priority, Recurrence, RecurrenceOverride, Resource,
+    TimeRange, Visibility, WeekStart,
 };
 use superstep_scheduler::models::{Conflict, ConflictType, EventStatus, Severity};
 
@@ -26,7 +27,7 @@ pub(crate) fn smiths() -> Family {
     }
 }
 
-pub(crate) fn member(id: &str, role: Role) -> Member {
+pub(crate) fn member(id: &str, role: MemberRole) -> Member {
     let preferences = Preferences { default_minutes: 45, ..Preferences::default() };
     let aliases = vec![format!("{id}my"), "Schätzchen".to_owned()];
     Member { id: id.to_owned(), name: id.to_uppercase(), aliases, role, zone: None, preferences }
@@ -38,8 +39,8 @@ pub(crate) fn resource(id: &str, capacity: u32) -> Resource {
     Resource { id: id.to_owned(), name: id.to_uppercase(), aliases, kind: "thing".to_owned(), capacity, attributes }
 }
 
-pub(crate) fn belongings() -> Vec<Change> {
-    let emma = Member { zone: Some("Europe/Berlin".to_owned()), ..member("emma", Role::Child) };
+pub(crate) fn belongings() -> Vec<CalendarChange> {
+    let emma = Member { zone: Some("Europe/Berlin".to_owned()), ..member("emma", MemberRole::Child) };
     let private = Calendar {
         id: "moms".to_owned(),
         name: "Mom's".to_owned(),
@@ -49,27 +50,39 @@ pub(crate) fn belongings() -> Vec<Change> {
     let shared =
         Calendar { id: "home".to_owned(), name: "Home".to_owned(), owner: None, visibility: Visibility::Family };
     let kind =
-        RuleKind::BlockedWindow { days: vec![1, 7], from: civil::time(20, 0, 0, 0), to: civil::time(7, 0, 0, 0) };
+        ConstraintKind::BlockedWindow { days: vec![1, 7], from: civil::time(20, 0, 0, 0), to: civil::time(7, 0, 0, 0) };
     vec![
-        // In no particular order: what a change names need not stand before it.
-        Change::Calendar(private),
-        Change::Calendar(shared),
-        Change::Member(member("mom", Role::Parent)),
-        Change::Member(member("dad", Role::Parent)),
-        Change::Member(emma),
-        Change::Resource(resource("car", 1)),
-        Change::Resource(resource("kitchen", 3)),
-        Change::Rule(rule("nights", Some("emma"), kind, Strength::Hard)),
-        Change::Rule(rule("few", None, RuleKind::MaxEventsPerDay { count: 4 }, Strength::Soft(7))),
+        // Not in dependency order: a change may refer to an object that follows it.
+        CalendarChange::Calendar(private),
+        CalendarChange::Calendar(shared),
+        CalendarChange::Member(member("mom", MemberRole::Parent)),
+        CalendarChange::Member(member("dad", MemberRole::Parent)),
+        CalendarChange::Member(emma),
+        CalendarChange::Resource(resource("car", 1)),
+        CalendarChange::Resource(resource("kitchen", 3)),
+        CalendarChange::Rule(rule("nights", Some("emma"), kind, ConstraintStrength::Hard)),
+        CalendarChange::Rule(rule(
+            "few",
+            None,
+            ConstraintKind::MaxEventsPerDay { count: 4 },
+            ConstraintStrength::Soft(7),
+        )),
     ]
 }
 
-pub(crate) fn rule(id: &str, member: Option<&str>, kind: RuleKind, strength: Strength) -> Rule {
+pub(crate) fn rule(id: &str, member: Option<&str>, kind: ConstraintKind, strength: ConstraintStrength) -> Constraint {
     let name = format!("rule {id}");
-    Rule { id: id.to_owned(), name, member: member.map(str::to_owned), kind, strength, is_active: member.is_some() }
+    Constraint {
+        id: id.to_owned(),
+        name,
+        member: member.map(str::to_owned),
+        kind,
+        strength,
+        is_active: member.is_some(),
+    }
 }
 
-/// An event of an hour on the tenth of January 2026, at an hour of New York.
+/// Creates a one-hour event on 10 January 2026 at an hour in New York.
 pub(crate) fn event(id: &str, hour: u32, status: EventStatus) -> Event {
     let start = time("2026-01-10T00:00:00-05:00").as_unix_micros() + i64::from(hour) * 3_600_000_000;
     let at = |micros: i64| Time::from_unix_micros(micros).unwrap().in_zone("America/New_York").unwrap();
@@ -78,13 +91,13 @@ pub(crate) fn event(id: &str, hour: u32, status: EventStatus) -> Event {
         uid: format!("{id}@smith"),
         calendar: "home".to_owned(),
         title: format!("Event {id}"),
-        span: Span::new(at(start), at(start + 3_600_000_000)).unwrap(),
+        span: TimeRange::new(at(start), at(start + 3_600_000_000)).unwrap(),
         zone: "America/New_York".to_owned(),
         is_all_day: false,
         participants: vec![Participant { member: "mom".to_owned(), is_required: true }],
         resources: vec!["car".to_owned()],
         recurrence: None,
-        exception_of: None,
+        recurrence_override: None,
         priority: Priority::Medium,
         flexibility: Flexibility::Preferred,
         status,
@@ -92,17 +105,17 @@ pub(crate) fn event(id: &str, hour: u32, status: EventStatus) -> Event {
         sequence: 0,
         location: String::new(),
         notes: String::new(),
-        extra: Vec::new(),
+        preserved_properties: Vec::new(),
         created_at: time("2026-01-05T12:00:00Z"),
         updated_at: time("2026-01-05T12:00:00Z"),
     }
 }
 
-/// A series with all that an event can have.
+/// Creates a series with all fields set.
 pub(crate) fn piano() -> Event {
     let wall = |day| civil::date(2026, 1, day).at(17, 0, 0, 0);
     Event {
-        span: Span::new(time("2026-01-06T17:00:00-05:00"), time("2026-01-06T18:00:00-05:00")).unwrap(),
+        span: TimeRange::new(time("2026-01-06T17:00:00-05:00"), time("2026-01-06T18:00:00-05:00")).unwrap(),
         is_all_day: true,
         participants: vec![
             Participant { member: "emma".to_owned(), is_required: true },
@@ -111,8 +124,8 @@ pub(crate) fn piano() -> Event {
         resources: vec!["kitchen".to_owned(), "car".to_owned()],
         recurrence: Some(Recurrence {
             rule: "FREQ=WEEKLY;BYDAY=TU".to_owned(),
-            left_out: vec![wall(13)],
-            added: vec![wall(15), wall(16)],
+            exdates: vec![wall(13)],
+            rdates: vec![wall(15), wall(16)],
         }),
         priority: Priority::Critical,
         flexibility: Flexibility::Fixed,
@@ -120,25 +133,29 @@ pub(crate) fn piano() -> Event {
         sequence: 4,
         location: "Hauptstraße 3".to_owned(),
         notes: "bring 'notes'\nand \"books\"".to_owned(),
-        extra: vec!["X-COLOR:blue".to_owned(), "BEGIN:VALARM".to_owned()],
+        preserved_properties: vec!["X-COLOR:blue".to_owned(), "BEGIN:VALARM".to_owned()],
         created_at: time("2026-01-02T09:00:00.123456+01:00"),
         ..event("piano", 0, EventStatus::Confirmed)
     }
 }
 
-/// The Tuesday on which piano is later.
+/// Creates an override that moves one Tuesday of piano.
 pub(crate) fn later_piano() -> Event {
     let start = civil::date(2026, 1, 20).at(17, 0, 0, 0);
-    let exception_of = Some(ExceptionOf { series: "piano".to_owned(), start });
-    Event { exception_of, resources: Vec::new(), ..event("later-piano", 19, EventStatus::Confirmed) }
+    let exception_of = Some(RecurrenceOverride { series: "piano".to_owned(), start });
+    Event {
+        recurrence_override: exception_of,
+        resources: Vec::new(),
+        ..event("later-piano", 19, EventStatus::Confirmed)
+    }
 }
 
-pub(crate) fn put(event: Event) -> Change {
-    Change::Event(Box::new(event))
+pub(crate) fn put(event: Event) -> CalendarChange {
+    CalendarChange::Event(Box::new(event))
 }
 
-/// Who else has a thing at that time: only what is confirmed counts.
-pub(crate) fn car_is_taken(board: &Board, event: &Event) -> Result<Vec<Conflict>> {
+/// Returns the conflicts with confirmed events that use the same resource at that time.
+pub(crate) fn car_is_taken(board: &CalendarSnapshot, event: &Event) -> Result<Vec<Conflict>> {
     let mut conflicts = Vec::new();
     for instance in board.instances(&event.span)? {
         let other = &instance.event;

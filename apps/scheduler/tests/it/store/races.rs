@@ -1,46 +1,47 @@
-//! Two at once: one gets it, always.
+//! Races between two writers: exactly one wins.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use superstep::{Code, Error, Result};
-use superstep_scheduler::calendar::{Board, Change};
+use superstep::{Error, ErrorCode, Result};
+use superstep_scheduler::calendar::{CalendarChange, CalendarSnapshot};
 use superstep_scheduler::models::EventStatus;
-use superstep_scheduler::store::Calendars;
+use superstep_scheduler::store::CalendarStore;
 use tokio::sync::Barrier;
 
+use super::confirm_transaction::{Step, bring};
 use super::family::{car_is_taken, event, put};
-use super::place::Place;
-use super::way::{Step, bring};
+use super::test_location::Place;
 use super::{smiths as open_smiths, two_handles};
 
 const ROUNDS: u32 = 100;
-/// Where the other process works; only set for it.
+/// Environment variable with the database path of the second process; set only for that process.
 const RIVAL: &str = "SUPERSTEP_TEST_RIVAL";
 
 /// Books the car for an hour, if it is free.
-fn book(board: &Board, who: &str, hour: u32) -> Result<Vec<Change>> {
+fn book(board: &CalendarSnapshot, who: &str, hour: u32) -> Result<Vec<CalendarChange>> {
     let wanted = event(&format!("{who}{hour}"), hour, EventStatus::Confirmed);
     match car_is_taken(board, &wanted)?.is_empty() {
         true => Ok(vec![put(wanted)]),
-        false => Err(Error::new(Code::PolicyRefused, "the car is taken")),
+        false => Err(Error::new(ErrorCode::PolicyRefused, "the car is taken")),
     }
 }
 
-/// Whether somebody got the car for an hour.
-async fn gets(calendars: &Calendars, who: &'static str, hour: u32) -> bool {
+/// Returns true if the booking succeeded.
+async fn gets(calendars: &CalendarStore, who: &'static str, hour: u32) -> bool {
     match calendars.change("smith", who, "book", move |board| book(board, who, hour)).await {
         Ok(changed) => changed.board.events.contains_key(&format!("{who}{hour}")),
         Err(error) => {
-            assert_eq!(error.code(), Code::PolicyRefused, "{error:?}");
+            assert_eq!(error.code(), ErrorCode::PolicyRefused, "{error:?}");
             false
         }
     }
 }
 
 on_both! {
-    /// R-FAM-120: two parents book the car for the same hour at once, a hundred times: one has it, never both, never none.
+    /// R-FAM-120: two parents book the car for the same hour concurrently, a hundred times: exactly one succeeds
+    /// each time.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn of_two_who_book_the_car_at_once_one_gets_it(place: Place) {
         let calendars = two_handles(&place).await;
@@ -56,12 +57,12 @@ on_both! {
             let won = [mom.await.unwrap(), dad.await.unwrap()];
             assert!(won[0] != won[1], "hour {hour}: {won:?}");
         }
-        let board = place.open(Calendars::options()).await.unwrap().board("smith").await.unwrap();
+        let board = place.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
         assert_eq!((board.events.len(), board.revision), (ROUNDS as usize, u64::from(ROUNDS) + 1));
         assert_eq!(place.value("SELECT count(DISTINCT start_time) FROM reservations"), ROUNDS.to_string());
     }
 
-    /// R-FAM-120, R-FAM-91: the same for two proposals that are confirmed at once: the other gets the conflict.
+    /// R-FAM-120, R-FAM-91: the same for the confirmation of two proposals: the other one gets the conflict.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn of_two_proposals_that_are_confirmed_at_once_one_is(place: Place) {
         let calendars = two_handles(&place).await;
@@ -87,11 +88,11 @@ on_both! {
     }
 }
 
-/// What the test below starts: books every hour that is free, and says how many it got.
+/// Second process of the test below: books every free hour and prints the number of bookings.
 #[tokio::test]
 async fn rival() {
     let Some(path) = std::env::var_os(RIVAL) else { return };
-    let calendars = Calendars::open_sqlite(path).await.unwrap();
+    let calendars = CalendarStore::open_sqlite(path).await.unwrap();
     println!("ready");
     let mut won = 0;
     for hour in 0..ROUNDS {
@@ -100,11 +101,11 @@ async fn rival() {
     println!("won {won}");
 }
 
-/// R-FAM-120: two processes with one file: every hour is booked by one of them.
+/// R-FAM-120: two processes share one file: every hour is booked by exactly one of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_processes_that_book_the_car_one_gets_it() {
     let place = Place::sqlite();
-    let calendars = open_smiths(&place, Calendars::options()).await;
+    let calendars = open_smiths(&place, CalendarStore::options()).await;
     let Place::Sqlite(path) = &place else { panic!("no file") };
     let mut rival = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "store::races::rival", "--nocapture"])
@@ -121,5 +122,5 @@ async fn of_two_processes_that_book_the_car_one_gets_it() {
     let rivals = lines.find_map(|line| line.strip_prefix("won ").map(|won| won.parse::<u32>().unwrap())).unwrap();
     assert!(rival.wait().unwrap().success());
     assert_eq!(won + rivals, ROUNDS);
-    assert_eq!(calendars.board("smith").await.unwrap().events.len(), ROUNDS as usize);
+    assert_eq!(calendars.snapshot("smith").await.unwrap().events.len(), ROUNDS as usize);
 }

@@ -1,94 +1,97 @@
-//! Taking a change back.
+//! Undo of changes.
 
 use std::time::Duration;
 
-use superstep::Code;
+use superstep::ErrorCode;
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
 use superstep::testing::ManualClock;
-use superstep_scheduler::calendar::{Board, Change, Event, Family, Participant, Role, Span};
+use superstep_scheduler::calendar::{
+    CalendarChange, CalendarSnapshot, Event, Family, MemberRole, Participant, TimeRange,
+};
 use superstep_scheduler::models::EventStatus;
-use superstep_scheduler::store::{Calendars, Changed, Undone};
+use superstep_scheduler::store::{CalendarStore, ChangeResult, UndoOutcome};
 
+use super::confirm_transaction::{Step, bring};
 use super::family::{belongings, event, later_piano, member, piano, put, resource, smiths, time};
-use super::place::Place;
-use super::way::{Step, bring};
+use super::test_location::Place;
 use super::{clock, smiths as open_smiths};
 
 fn now(clock: &ManualClock) -> Time {
     Time::from_unix_micros(clock.now()).unwrap()
 }
 
-/// The family, long after it was made.
-async fn settled(place: &Place) -> (ManualClock, Calendars) {
+/// Creates the family and advances the clock beyond the undo period of its creation.
+async fn settled(place: &Place) -> (ManualClock, CalendarStore) {
     let clock = clock();
-    let calendars = open_smiths(place, Calendars::options().clock(clock.clone())).await;
+    let calendars = open_smiths(place, CalendarStore::options().clock(clock.clone())).await;
     clock.advance(Duration::from_secs(3_600));
     (clock, calendars)
 }
 
-async fn undone(calendars: &Calendars, who: &str, clock: &ManualClock) -> Changed {
+async fn undone(calendars: &CalendarStore, who: &str, clock: &ManualClock) -> ChangeResult {
     match calendars.undo("smith", who, now(clock)).await.unwrap() {
-        Undone::Done(done) => done,
+        UndoOutcome::Done(done) => done,
         other => panic!("{other:?}"),
     }
 }
 
-async fn write(calendars: &Calendars, who: &str, event: Event) {
+async fn write(calendars: &CalendarStore, who: &str, event: Event) {
     calendars.change("smith", who, "write", move |_| Ok(vec![put(event)])).await.unwrap();
 }
 
 on_both! {
-    /// R-FAM-112: what somebody changed can be undone for ten minutes, exactly, and one change after the other.
+    /// R-FAM-112: a member's changes can be undone for exactly ten minutes, one after the other.
     #[tokio::test]
     async fn a_change_is_undone_within_ten_minutes(place: Place) {
         let (clock, calendars) = settled(&place).await;
         write(&calendars, "mom", piano()).await;
-        let first = calendars.board("smith").await.unwrap();
+        let first = calendars.snapshot("smith").await.unwrap();
         write(&calendars, "mom", Event { title: "Violin".to_owned(), resources: Vec::new(), ..piano() }).await;
         write(&calendars, "dad", event("shopping", 9, EventStatus::Confirmed)).await;
         clock.advance(Duration::from_secs(599));
         let done = undone(&calendars, "mom", &clock).await;
         assert_eq!(done.board.events["piano"], first.events["piano"]);
         assert!(done.board.events.contains_key("shopping"));
-        // The one before, which is not in the way of its own successor.
+        // The change before that; the undone change does not block it.
         let done = undone(&calendars, "mom", &clock).await;
         assert_eq!(done.board.events.keys().collect::<Vec<_>>(), ["shopping"]);
-        assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), Undone::Nothing);
+        assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
         let entries = calendars.audit("smith", 2).await.unwrap();
         let undone: Vec<_> = entries.iter().map(|entry| (&*entry.who, &*entry.action, entry.undoes)).collect();
         assert_eq!(undone, [("mom", "undo", Some(2)), ("mom", "undo", Some(3))]);
         clock.advance(Duration::from_secs(2));
-        assert_eq!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), Undone::Nothing);
-        let fresh = place.open(Calendars::options()).await.unwrap();
-        assert_eq!(fresh.board("smith").await.unwrap(), done.board);
+        assert_eq!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
+        let fresh = place.open(CalendarStore::options()).await.unwrap();
+        assert_eq!(fresh.snapshot("smith").await.unwrap(), done.board);
     }
 
-    /// R-FAM-112: what somebody else has touched since is not undone, and they are told what it is.
+    /// R-FAM-112: a change to an object that another member has modified since is not undone, and the result names
+    /// the object.
     #[tokio::test]
     async fn what_somebody_touched_since_is_not_undone(place: Place) {
         let (clock, calendars) = settled(&place).await;
         write(&calendars, "mom", piano()).await;
         write(&calendars, "dad", Event { title: "Violin".to_owned(), ..piano() }).await;
-        let before = calendars.board("smith").await.unwrap();
+        let before = calendars.snapshot("smith").await.unwrap();
         let refused = calendars.undo("smith", "mom", now(&clock)).await.unwrap();
-        assert_eq!(refused, Undone::Touched(vec!["piano".to_owned()]));
-        assert_eq!(calendars.board("smith").await.unwrap(), before);
-        // Once that is undone too, it is as if nothing had been.
-        assert!(matches!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), Undone::Done(_)));
-        assert!(matches!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), Undone::Done(_)));
-        assert!(calendars.board("smith").await.unwrap().events.is_empty());
+        assert_eq!(refused, UndoOutcome::ModifiedSince(vec!["piano".to_owned()]));
+        assert_eq!(calendars.snapshot("smith").await.unwrap(), before);
+        // After that modification is undone too, the original change can be undone.
+        assert!(matches!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), UndoOutcome::Done(_)));
+        assert!(matches!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), UndoOutcome::Done(_)));
+        assert!(calendars.snapshot("smith").await.unwrap().events.is_empty());
     }
 
-    /// R-FAM-112, R-FAM-93: undone, a booking is rejected and not a proposal again; undone, a cancellation is a booking
-    /// again; and the steps on the way are no changes of their own.
+    /// R-FAM-112, R-FAM-93: undoing a booking rejects the event instead of proposing it again; undoing a
+    /// cancellation restores the booking; intermediate status changes are not separate changes.
     #[tokio::test]
     async fn a_booking_and_a_cancellation_are_undone_as_a_whole(place: Place) {
         let (clock, calendars) = settled(&place).await;
         for id in ["soccer", "shopping"] {
             write(&calendars, "mom", event(id, 14, EventStatus::Proposed)).await;
             bring(&calendars, "mom", (id, EventStatus::Validated), |_, _| Ok(Vec::new())).await.unwrap();
-            let free = |_: &Board, _: &Event| Ok(Vec::new());
+            let free = |_: &CalendarSnapshot, _: &Event| Ok(Vec::new());
             let confirmed = bring(&calendars, "mom", (id, EventStatus::Confirmed), free).await.unwrap();
             assert!(matches!(confirmed, Step::Done(_)));
         }
@@ -99,27 +102,27 @@ on_both! {
             assert!(done.board.events.values().all(|event| event.status == EventStatus::Confirmed));
         }
         assert_eq!(place.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
-        assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), Undone::Nothing);
+        assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
     }
 
-    /// R-FAM-112: a change of many things is undone as one; the making of a family is not.
+    /// R-FAM-112: a change of several objects is undone as one; the creation of a family cannot be undone.
     #[tokio::test]
     async fn a_change_of_many_things_is_undone_as_one(place: Place) {
         let (clock, calendars) = settled(&place).await;
-        let before = calendars.board("smith").await.unwrap();
+        let before = calendars.snapshot("smith").await.unwrap();
         let boating = Event { resources: vec!["boat".to_owned()], ..event("boating", 9, EventStatus::Confirmed) };
-        let changes = vec![Change::Resource(resource("boat", 2)), put(boating), Change::RemoveRule("few".to_owned())];
+        let changes = vec![CalendarChange::Resource(resource("boat", 2)), put(boating), CalendarChange::RemoveRule("few".to_owned())];
         calendars.change("smith", "dad", "holiday", |_| Ok(changes)).await.unwrap();
         let done = undone(&calendars, "dad", &clock).await;
         assert_eq!((&done.board.resources, &done.board.rules), (&before.resources, &before.rules));
         assert!(done.board.events.is_empty());
         let jones = Family { id: "jones".to_owned(), ..smiths() };
         calendars.create_family("mom", jones, belongings()).await.unwrap();
-        assert_eq!(calendars.undo("jones", "mom", now(&clock)).await.unwrap(), Undone::Nothing);
+        assert_eq!(calendars.undo("jones", "mom", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
     }
 
-    /// R-FAM-112, R-FAM-91: what comes back finds room or stays away: somebody may have taken the car meanwhile, be it that
-    /// something was cancelled, moved, or that there were more cars for a while.
+    /// R-FAM-112, R-FAM-91: an undo that would cause a conflict is rejected: the car may have been booked since,
+    /// after a cancellation, a move or a temporarily higher capacity.
     #[tokio::test]
     async fn what_has_no_room_any_more_does_not_come_back(place: Place) {
         let (clock, calendars) = settled(&place).await;
@@ -131,21 +134,21 @@ on_both! {
         write(&calendars, "emma", at("bank", 14, "dad")).await;
         write(&calendars, "emma", at("pool", 9, "dad")).await;
         let cases = [
-            (vec![Change::RemoveEvent("bank".to_owned())], at("shopping", 14, "mom"), "resource_conflict:bank:car"),
+            (vec![CalendarChange::RemoveEvent("bank".to_owned())], at("shopping", 14, "mom"), "resource_conflict:bank:car"),
             (vec![put(at("pool", 11, "dad"))], at("sauna", 9, "mom"), "resource_conflict:pool:car"),
-            (vec![Change::Resource(resource("car", 2))], at("tennis", 11, "mom"), "resource_conflict:car:pool:tennis"),
+            (vec![CalendarChange::Resource(resource("car", 2))], at("tennis", 11, "mom"), "resource_conflict:car:pool:tennis"),
         ];
         for (change, taken, conflict) in cases {
             calendars.change("smith", "dad", "change", |_| Ok(change)).await.unwrap();
             let id = taken.id.clone();
             write(&calendars, "mom", taken).await;
-            let before = calendars.board("smith").await.unwrap();
+            let before = calendars.snapshot("smith").await.unwrap();
             let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
-            let Undone::Blocked(conflicts) = refused else { panic!("{conflict}: {refused:?}") };
+            let UndoOutcome::Blocked(conflicts) = refused else { panic!("{conflict}: {refused:?}") };
             assert_eq!(conflicts.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), [conflict]);
-            assert_eq!(calendars.board("smith").await.unwrap(), before, "{conflict}");
-            // With room again it can be; and then it is made again for what follows.
-            calendars.change("smith", "mom", "cancel", |_| Ok(vec![Change::RemoveEvent(id)])).await.unwrap();
+            assert_eq!(calendars.snapshot("smith").await.unwrap(), before, "{conflict}");
+            // Once the resource is free the undo succeeds; then the event is created again for the next case.
+            calendars.change("smith", "mom", "cancel", |_| Ok(vec![CalendarChange::RemoveEvent(id)])).await.unwrap();
             undone(&calendars, "dad", &clock).await;
             if conflict.contains("pool:car") {
                 write(&calendars, "emma", at("pool", 11, "dad")).await;
@@ -153,25 +156,26 @@ on_both! {
         }
     }
 
-    /// R-FAM-112, R-FAM-98: a series does not go from under an instance that somebody changed meanwhile.
+    /// R-FAM-112, R-FAM-98: the creation of a series cannot be undone after another member has overridden an
+    /// instance.
     #[tokio::test]
     async fn a_changed_instance_holds_its_series(place: Place) {
         let (clock, calendars) = settled(&place).await;
         write(&calendars, "dad", piano()).await;
         write(&calendars, "mom", later_piano()).await;
         let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
-        assert_eq!(refused, Undone::Touched(vec!["later-piano".to_owned()]));
+        assert_eq!(refused, UndoOutcome::ModifiedSince(vec!["later-piano".to_owned()]));
         undone(&calendars, "mom", &clock).await;
         assert!(undone(&calendars, "dad", &clock).await.board.events.is_empty());
     }
 
-    /// R-FAM-112, R-FAM-91, R-FAM-98: one of a series that was moved does not go back to where somebody has the car by now,
-    /// even where an earlier one of the series always was without it.
+    /// R-FAM-112, R-FAM-91, R-FAM-98: a moved instance does not return to a time at which the car is booked by now,
+    /// even if an earlier instance of the series never had the car.
     #[tokio::test]
     async fn a_moved_instance_goes_back_only_where_there_is_room(place: Place) {
         let (clock, calendars) = settled(&place).await;
         let at = |id: &str, day: u32| Event {
-            span: Span::new(
+            span: TimeRange::new(
                 time(&format!("2026-01-{day}T17:00:00-05:00")),
                 time(&format!("2026-01-{day}T18:00:00-05:00")),
             )
@@ -182,32 +186,32 @@ on_both! {
         write(&calendars, "emma", at("bank", 15)).await;
         write(&calendars, "dad", later_piano()).await;
         write(&calendars, "mom", at("shopping", 20)).await;
-        let before = calendars.board("smith").await.unwrap();
+        let before = calendars.snapshot("smith").await.unwrap();
         let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
-        let Undone::Blocked(conflicts) = refused else { panic!("{refused:?}") };
+        let UndoOutcome::Blocked(conflicts) = refused else { panic!("{refused:?}") };
         assert_eq!(conflicts.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["resource_conflict:piano:car"]);
-        assert_eq!(calendars.board("smith").await.unwrap(), before);
+        assert_eq!(calendars.snapshot("smith").await.unwrap(), before);
         undone(&calendars, "mom", &clock).await;
         let done = undone(&calendars, "dad", &clock).await;
         assert_eq!(done.board.events.keys().collect::<Vec<_>>(), ["bank", "piano"]);
     }
 
-    /// R-FAM-112, R-FAM-95: who is no parent any more does not change the family by taking something back, so that a parent
-    /// stays.
+    /// R-FAM-112, R-FAM-95: a member who is no longer a parent cannot change the family by an undo, so that one
+    /// parent remains.
     #[tokio::test]
     async fn taking_back_asks_for_the_same_right(place: Place) {
         let (clock, calendars) = settled(&place).await;
-        let make = async |who: &str, whom: &str, role: Role| {
-            let change = Change::Member(member(whom, role));
+        let make = async |who: &str, whom: &str, role: MemberRole| {
+            let change = CalendarChange::Member(member(whom, role));
             calendars.change("smith", who, "change_member", |_| Ok(vec![change])).await.unwrap();
         };
-        make("mom", "dad", Role::Child).await;
-        make("mom", "dad", Role::Parent).await;
-        make("dad", "mom", Role::Child).await;
+        make("mom", "dad", MemberRole::Child).await;
+        make("mom", "dad", MemberRole::Parent).await;
+        make("dad", "mom", MemberRole::Child).await;
         let refused = calendars.undo("smith", "mom", now(&clock)).await.unwrap_err();
-        assert_eq!(refused.code(), Code::PolicyRefused);
+        assert_eq!(refused.code(), ErrorCode::PolicyRefused);
         let done = undone(&calendars, "dad", &clock).await;
-        assert_eq!(done.board.members["mom"].role, Role::Parent);
-        assert_eq!(undone(&calendars, "mom", &clock).await.board.members["dad"].role, Role::Child);
+        assert_eq!(done.board.members["mom"].role, MemberRole::Parent);
+        assert_eq!(undone(&calendars, "mom", &clock).await.board.members["dad"].role, MemberRole::Child);
     }
 }

@@ -1,15 +1,15 @@
-//! Issues as Jira exports them: as a table, whose columns are found by name and may stand more than once, and as JSON.
+//! Jira exports: CSV, whose columns are found by name and may repeat, and JSON.
 //!
-//! Every project names its states as it likes; what they mean is their category, which is one of three.
+//! Status names differ between projects. Their meaning is the status category, of which there are three.
 
 use csv::{ReaderBuilder, StringRecord};
 use serde_json::Value;
 
 use super::Issue;
 
-/// The words for a state in which nothing is to be done, where an export does not say its category.
+/// Status names that count as closed if an export has no status category.
 const CLOSED: [&str; 5] = ["done", "closed", "resolved", "cancelled", "canceled"];
-/// Resolutions that solved nothing.
+/// Resolutions that do not mean a solution.
 const UNSOLVED: [&str; 9] = [
     "unresolved",
     "won't do",
@@ -22,7 +22,7 @@ const UNSOLVED: [&str; 9] = [
     "abandoned",
 ];
 
-/// The issues of a table.
+/// Parses the issues of a CSV export.
 pub(super) fn read_table(text: &str) -> Result<Vec<Issue>, String> {
     let broken = |error: csv::Error| format!("it is no table ({error})");
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
@@ -54,8 +54,8 @@ fn of_record(headers: &StringRecord, record: &StringRecord) -> Issue {
     in_state(issue, &one("Status Category"), &one("Status"), &one("Resolution"))
 }
 
-/// An issue of the JSON that Jira's own interface gives; none when it is no such.
-pub(super) fn of_json(item: &Value) -> Option<Issue> {
+/// Parses one issue of the JSON of Jira's REST API. Returns `None` if the value is not such an issue.
+pub(super) fn from_json(item: &Value) -> Option<Issue> {
     let (key, fields) = (item.get("key")?.as_str()?, item.get("fields")?);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -73,8 +73,8 @@ pub(super) fn of_json(item: &Value) -> Option<Issue> {
     Some(in_state(issue, &category, &text(&status["name"]), &text(&fields["resolution"]["name"])))
 }
 
-/// Notes whether there is something to do about an issue. The category decides: a project may call what is open
-/// "Resolved", and what is closed may have a resolution from an earlier time.
+/// Sets whether the issue is closed and resolved. The status category decides: a project may call an open status
+/// "Resolved", and a reopened issue may keep an earlier resolution.
 fn in_state(issue: Issue, category: &str, status: &str, resolution: &str) -> Issue {
     let is_one_of = |word: &str, words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word.trim()));
     let is_solution = !resolution.trim().is_empty() && !is_one_of(resolution, &UNSOLVED);
@@ -86,7 +86,7 @@ fn in_state(issue: Issue, category: &str, status: &str, resolution: &str) -> Iss
     Issue { is_closed, is_resolved: is_closed && is_solution, ..issue }
 }
 
-/// A text of Jira: plain, or a tree of blocks.
+/// Converts a Jira text to plain text: a string, or a tree in Atlassian Document Format.
 fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -104,7 +104,7 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// The page of an issue for people, beside its address for programs.
+/// Derives the URL of the issue page from its REST API URL.
 fn page_of(address: &str, key: &str) -> Option<String> {
     let (site, _) = address.split_once("/rest/api/")?;
     Some(format!("{site}/browse/{key}"))

@@ -1,10 +1,10 @@
-//! Issues as GitHub, `gh`, GitLab and Jira give them: arrays of objects whose fields tell which it is.
+//! JSON exports of GitHub, `gh`, GitLab and Jira: arrays of objects, whose fields identify the tracker.
 
 use serde_json::Value;
 
 use super::{Issue, jira};
 
-/// The issues of a file. Pull requests, which GitHub lists among issues, are left out.
+/// Parses the issues of a file. Skips pull requests, which GitHub lists among issues.
 pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
     let named = || ["items", "issues"].into_iter().find_map(|name| value.get(name)?.as_array());
@@ -15,7 +15,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
 
 fn issue(item: &Value) -> Option<Issue> {
     if item.get("fields").is_some() {
-        return jira::of_json(item);
+        return jira::from_json(item);
     }
     let title = text(item, "title")?;
     let is_gitlab = item.get("iid").is_some();
@@ -25,13 +25,13 @@ fn issue(item: &Value) -> Option<Issue> {
     let is_closed = text(item, "state")?.eq_ignore_ascii_case("closed");
     let mut issue = Issue { key: format!("#{number}"), title, body, url, is_closed, ..Issue::default() };
     issue.labels = named(item.get("labels"), "name");
-    // The REST interfaces give the number of comments under the same name; only `gh` gives their words.
+    // The REST APIs return the number of comments in this field; only `gh` returns their texts.
     issue.comments = named(item.get("comments"), "body");
     let reason = text(item, "state_reason").or_else(|| text(item, "stateReason")).unwrap_or_default();
     issue.is_resolved = is_closed
         && match reason.to_lowercase().as_str() {
             "completed" => true,
-            "" => issue.tells_resolution(),
+            "" => issue.mentions_resolution(),
             _ => false,
         };
     Some(issue)
@@ -41,7 +41,7 @@ fn text(item: &Value, key: &str) -> Option<String> {
     item.get(key)?.as_str().map(str::to_owned)
 }
 
-/// The words of a list, whose entries are words or objects that have them.
+/// Returns the strings of a list whose entries are strings or objects with the string under `key`.
 fn named(list: Option<&Value>, key: &str) -> Vec<String> {
     let entries = list.and_then(Value::as_array).into_iter().flatten();
     entries.filter_map(|entry| entry.as_str().map(str::to_owned).or_else(|| text(entry, key))).collect()

@@ -1,8 +1,8 @@
-//! One issue per file: what it is between two lines of `---`, then its text.
+//! Markdown issues: one per file, with front matter between two `---` lines, then the body.
 
 use super::Issue;
 
-/// The issue of a file.
+/// Parses the issue of a file.
 pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
     let (front, body) = split(text).ok_or("it does not begin with front matter between lines of `---`")?;
     let field = |name: &str| {
@@ -23,11 +23,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
         is_closed: field("state").eq_ignore_ascii_case("closed"),
         ..Issue::default()
     };
-    issue.is_resolved = issue.is_closed && issue.tells_resolution();
+    issue.is_resolved = issue.is_closed && issue.mentions_resolution();
     Ok(vec![issue])
 }
 
-/// The front matter, and what follows it.
+/// Splits a text into front matter and body.
 fn split(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
     let mut at = 0;
@@ -40,7 +40,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A value without spaces and quotation marks around it.
+/// Trims whitespace and surrounding quotation marks.
 fn bare(value: &str) -> String {
     let value = value.trim();
     let inside = |mark: char| value.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));

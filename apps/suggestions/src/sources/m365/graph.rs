@@ -1,7 +1,7 @@
-//! Microsoft Graph: its search, asked with the token of who asks.
+//! Microsoft Graph search, called with the token of the requester.
 //!
-//! Files and list items are asked for in one request and mail in another, because Graph does not mix them. One that
-//! fails does not lose the other.
+//! Files and list items are searched in one request and mail in another, because Graph does not combine them. If one
+//! request fails, the results of the other are kept.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,39 +11,39 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use serde_json::{Value, json};
 use superstep::settings::Secret;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::{Asked, SOURCE};
-use crate::sources::unavailable::{Unavailable, UnavailableKind};
+use super::{M365SearchResult, SOURCE};
+use crate::query_expansion::content_words;
+use crate::sources::unavailable::{SourceUnavailable, UnavailableReason};
 use crate::types::McpSuggestion;
-use crate::words::content;
 
 mod hits;
 
-/// How long one request may take.
+/// Timeout of one request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How much of an answer is read.
+/// Maximum size of a response in bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
 const FILES: &[&str] = &["driveItem", "listItem"];
 const MAIL: &[&str] = &["message"];
 
-pub(crate) struct Graph {
+pub(crate) struct GraphClient {
     client: Client,
     address: Url,
 }
 
-impl Graph {
+impl GraphClient {
     pub(super) fn open(base_url: &str) -> Result<Self> {
         let wrong = |why: &str| {
             let fact = format!("the address of Microsoft Graph `{base_url}` {why}");
-            Error::new(Code::ConfigInvalid, fact).help("for most it is `https://graph.microsoft.com`")
+            Error::new(ErrorCode::ConfigInvalid, fact).with_help("for most it is `https://graph.microsoft.com`")
         };
         let address = Url::parse(&format!("{}/v1.0/search/query", base_url.trim_end_matches('/')));
         let address = address.map_err(|_| wrong("is no address"))?;
         if address.scheme() != "https" && !(address.scheme() == "http" && is_this_machine(&address)) {
-            // The token would be readable on the way.
+            // Without TLS the token could be read in transit.
             return Err(wrong("is not encrypted"));
         }
         let client = Client::builder().tls_backend_preconfigured(encryption()?).timeout(PATIENCE);
@@ -51,19 +51,19 @@ impl Graph {
         Ok(Self { client: client.map_err(|error| wrong(&format!("cannot be asked: {error}")))?, address })
     }
 
-    pub(super) async fn ask(&self, query: &str, token: Option<&Secret>, limit: usize) -> Asked {
+    pub(super) async fn search_all_kinds(&self, query: &str, token: Option<&Secret>, limit: usize) -> M365SearchResult {
         let Some(token) = token else {
             let reason = "nobody is signed in: Microsoft 365 needs the token of who asks".to_owned();
-            return Unavailable { source: SOURCE, reason, kind: UnavailableKind::Unauthorized }.into();
+            return SourceUnavailable { source: SOURCE, reason, kind: UnavailableReason::Unauthorized }.into();
         };
         let (files, mail) =
             tokio::join!(self.search(FILES, query, token, limit), self.search(MAIL, query, token, limit));
-        let mut asked = Asked::default();
+        let mut asked = M365SearchResult::default();
         for (part, found) in [("files", files), ("mail", mail)] {
             match found {
                 Ok(found) => asked.found.extend(found),
                 Err((kind, reason)) => {
-                    asked.failed.push(Unavailable { source: SOURCE, reason: format!("{part}: {reason}"), kind });
+                    asked.failed.push(SourceUnavailable { source: SOURCE, reason: format!("{part}: {reason}"), kind });
                 }
             }
         }
@@ -76,7 +76,7 @@ impl Graph {
         query: &str,
         token: &Secret,
         limit: usize,
-    ) -> Result<Vec<McpSuggestion>, Trouble> {
+    ) -> Result<Vec<McpSuggestion>, GraphFailure> {
         let body = json!({ "requests": [{
             "entityTypes": kinds, "query": { "queryString": keywords(query) }, "from": 0, "size": limit,
         }] });
@@ -87,23 +87,23 @@ impl Graph {
         }
         let bytes = read(answer).await?;
         let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|_| (UnavailableKind::Failed, "Microsoft Graph gave an answer that is not JSON".to_owned()))?;
+            .map_err(|_| (UnavailableReason::Failed, "Microsoft Graph gave an answer that is not JSON".to_owned()))?;
         Ok(hits::read(&value, limit))
     }
 }
 
-/// A query in Graph's language, of plain words only: what somebody wrote must not become an operator. Graph wants all the
-/// words of a query, which no document has when they are those of a whole question; then any of them is enough.
+/// Converts text into a KQL query of plain words, so that user text cannot contain operators. Graph requires all
+/// words of a query, which no document contains for a long question; with more than four words any of them suffices.
 fn keywords(query: &str) -> String {
     const ALL: usize = 4;
-    let words = content(query);
+    let words = content_words(query);
     words.join(if words.len() > ALL { " OR " } else { " " })
 }
 
-/// What kind of failure, and what a person reads about it.
-type Trouble = (UnavailableKind, String);
+/// Kind of failure, with the reason for the user.
+type GraphFailure = (UnavailableReason, String);
 
-async fn refused(answer: Response) -> Trouble {
+async fn refused(answer: Response) -> GraphFailure {
     let status = answer.status();
     let wait = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let later = match wait.as_deref().map(|wait| (wait, wait.parse::<u64>())) {
@@ -118,33 +118,33 @@ async fn refused(answer: Response) -> Trouble {
     let said = format!("({}{code})", status.as_u16());
     match status {
         StatusCode::UNAUTHORIZED => (
-            UnavailableKind::Unauthorized,
+            UnavailableReason::Unauthorized,
             format!("Microsoft Graph does not accept the sign-in {said}; sign in again"),
         ),
         StatusCode::FORBIDDEN => {
-            (UnavailableKind::Forbidden, format!("the account may not search there {said}; ask an administrator"))
+            (UnavailableReason::Forbidden, format!("the account may not search there {said}; ask an administrator"))
         }
         StatusCode::TOO_MANY_REQUESTS => {
-            (UnavailableKind::TooMany, format!("Microsoft Graph is asked too often {said}; {later}"))
+            (UnavailableReason::TooMany, format!("Microsoft Graph is asked too often {said}; {later}"))
         }
         status if status.is_server_error() => {
-            (UnavailableKind::Failed, format!("Microsoft Graph is out of order {said}; {later}"))
+            (UnavailableReason::Failed, format!("Microsoft Graph is out of order {said}; {later}"))
         }
-        _ => (UnavailableKind::Failed, format!("Microsoft Graph refused the search {said}")),
+        _ => (UnavailableReason::Failed, format!("Microsoft Graph refused the search {said}")),
     }
 }
 
-fn failed(error: &reqwest::Error) -> Trouble {
+fn failed(error: &reqwest::Error) -> GraphFailure {
     let what = if error.is_timeout() { "did not answer in time" } else { "cannot be reached" };
-    (UnavailableKind::Failed, format!("Microsoft Graph {what}"))
+    (UnavailableReason::Failed, format!("Microsoft Graph {what}"))
 }
 
-/// The body, as far as it is of a size that can be meant.
-async fn read(mut answer: Response) -> Result<Vec<u8>, Trouble> {
+/// Reads the response body up to the maximum size.
+async fn read(mut answer: Response) -> Result<Vec<u8>, GraphFailure> {
     let mut bytes = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(|error| failed(&error))? {
         if bytes.len() + chunk.len() > LARGEST {
-            return Err((UnavailableKind::Failed, "Microsoft Graph gave an answer that is too large".to_owned()));
+            return Err((UnavailableReason::Failed, "Microsoft Graph gave an answer that is too large".to_owned()));
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -159,10 +159,10 @@ fn is_this_machine(address: &Url) -> bool {
 
 fn encryption() -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
-    // Without any, an encrypted connection fails and says so.
+    // Without root certificates, TLS connections fail with an error message.
     let _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| Error::new(Code::ConfigInvalid, format!("no encryption: {error}")))?;
+        .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("no encryption: {error}")))?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }

@@ -1,22 +1,22 @@
-//! Mail out of `.eml` and `.mbox` files.
+//! Mail from `.eml` and `.mbox` files.
 
 use mail_parser::mailbox::mbox::MessageIterator;
 use mail_parser::{Message, MessageParser};
 
-use superstep_documents::{Thing, Words};
+use superstep_documents::{IndexedItem, SearchFields};
 
-/// A mail, as far as it is searched and shown.
+/// The parts of a mail that are searched and displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mail {
     pub(crate) subject: String,
     pub(crate) from: String,
-    /// When it was sent, where it says so.
+    /// Date of the mail, if it has one.
     pub(crate) date: Option<String>,
     pub(crate) text: String,
 }
 
-impl Thing for Mail {
-    fn is_in(name: &str) -> bool {
+impl IndexedItem for Mail {
+    fn accepts_file(name: &str) -> bool {
         is_mailbox(name) || has_ending(name, "eml")
     }
 
@@ -24,12 +24,12 @@ impl Thing for Mail {
         if is_mailbox(name) { mailbox(bytes) } else { mail(bytes).map(|mail| vec![mail]) }
     }
 
-    fn words(&self) -> Words<'_> {
-        Words { title: &self.subject, keys: self.from.clone(), text: self.text.clone() }
+    fn search_fields(&self) -> SearchFields<'_> {
+        SearchFields { title: &self.subject, keys: self.from.clone(), text: self.text.clone() }
     }
 }
 
-/// Whether a file holds many mails.
+/// Returns true if the file contains several mails.
 pub(super) fn is_mailbox(name: &str) -> bool {
     has_ending(name, "mbox")
 }
@@ -43,7 +43,7 @@ fn mailbox(bytes: &[u8]) -> Result<Vec<Mail>, String> {
         let message = message.map_err(|error| format!("it is no mailbox ({error})"))?;
         mail(message.contents())
     });
-    // One mail that cannot be read does not lose its neighbours; a file without any is no mailbox.
+    // An unreadable mail does not discard the others; a file without any readable mail is not a mailbox.
     let mails: Vec<Mail> = mails.filter_map(Result::ok).collect();
     if mails.is_empty() { Err("it has no mail in it".to_owned()) } else { Ok(mails) }
 }
@@ -59,7 +59,7 @@ fn mail(bytes: &[u8]) -> Result<Mail, String> {
     Ok(Mail { subject: subject.to_owned(), from: from(&message), date, text })
 }
 
-/// The plain text; where there is only HTML, its words.
+/// Returns the plain text body, or else the text of the HTML body.
 fn text(message: &Message<'_>) -> String {
     let parts = (0..message.text_body_count()).filter_map(|part| message.body_text(part));
     parts.map(|part| part.replace("\r\n", "\n").trim().to_owned()).collect::<Vec<_>>().join("\n\n")

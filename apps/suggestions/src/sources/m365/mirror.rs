@@ -1,26 +1,26 @@
-//! A local mirror of Microsoft 365: files that a client synchronised, and mail that was saved.
+//! Local mirror of Microsoft 365: files synchronised by a client, and saved mail.
 
 use std::path::Path;
 
-use superstep::{Code, Error, Result};
-use superstep_documents::{Bounds, Documents, Found, Shelf};
+use superstep::{Error, ErrorCode, Result};
+use superstep_documents::{Documents, FileIndex, ReadLimits, SearchHit};
 
 use super::mail::{Mail, is_mailbox};
-use crate::sources::address::encoded;
+use crate::query_expansion::content_words;
+use crate::sources::document::SourceDocument;
 use crate::sources::excerpt::excerpt;
-use crate::sources::reading::Reading;
+use crate::sources::url::encoded;
 use crate::types::{Availability, M365Source, McpSuggestion, SourceType};
-use crate::words::content;
 
-/// Files and mail.
+/// Index of a mirrored folder and of saved mail.
 pub(crate) struct Mirror {
-    files: Option<Files>,
-    mail: Option<Shelf<Mail>>,
+    files: Option<MirrorFiles>,
+    mail: Option<FileIndex<Mail>>,
 }
 
-struct Files {
+struct MirrorFiles {
     documents: Documents,
-    /// What the folder itself is called: it may be the library.
+    /// Name of the folder itself, which may be the name of the library.
     name: String,
 }
 
@@ -28,21 +28,23 @@ impl Mirror {
     pub(super) fn open(folder: Option<&Path>, mail: Option<&Path>) -> Result<Self> {
         if folder.is_none() && mail.is_none() {
             let fact = "a mirror of Microsoft 365 is set, with neither a folder nor mail";
-            return Err(
-                Error::new(Code::ConfigInvalid, fact).help("name a synchronised folder, or one of `.eml` files")
-            );
+            return Err(Error::new(ErrorCode::ConfigInvalid, fact)
+                .with_help("name a synchronised folder, or one of `.eml` files"));
         }
         let files = folder.map(|folder| {
             let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            Ok::<_, Error>(Files { documents: Documents::open(folder)?, name })
+            Ok::<_, Error>(MirrorFiles { documents: Documents::open(folder)?, name })
         });
-        Ok(Self { files: files.transpose()?, mail: mail.map(|mail| Shelf::open(mail, Bounds::default())).transpose()? })
+        Ok(Self {
+            files: files.transpose()?,
+            mail: mail.map(|mail| FileIndex::open(mail, ReadLimits::default())).transpose()?,
+        })
     }
 
-    /// Files and mail in turn, each the best first: their scores are of two indexes and cannot be compared.
+    /// Alternates between files and mail, each best first: scores of the two indexes are not comparable.
     pub(super) fn search(&self, query: &str, limit: usize) -> Vec<McpSuggestion> {
         let mut files = self.files.as_ref().map(|files| files.search(query, limit)).unwrap_or_default().into_iter();
-        let words = content(query).join(" ");
+        let words = content_words(query).join(" ");
         let mail = self.mail.as_ref().map(|mail| mail.search(&words, limit, |found| mails(&found, query)));
         let mut mail = mail.unwrap_or_default().into_iter();
         let mut found = Vec::new();
@@ -53,28 +55,29 @@ impl Mirror {
         found
     }
 
-    /// A mail, or a file: the folder may have files beside the mail.
-    pub(super) fn read(&self, file: &str, number: usize) -> Option<Reading> {
+    /// Returns a mail or a file. Both are tried, because the folder may contain other files next to the mail.
+    pub(super) fn read(&self, file: &str, number: usize) -> Option<SourceDocument> {
         let mail = file.strip_prefix("mail/").and_then(|mail| self.mail.as_ref()?.get(mail, number));
         let file = || self.files.as_ref()?.documents.read(file);
-        mail.map(Reading::Mail).or_else(|| file().map(Reading::Document))
+        mail.map(SourceDocument::Mail).or_else(|| file().map(SourceDocument::Document))
     }
 
     pub(super) fn skipped(&self) -> Vec<String> {
-        // The folder may have the mail inside, which is read; pictures and the like are no fault of anybody.
-        self.mail.iter().flat_map(Shelf::skipped).collect()
+        // Skipped files of the folder are not reported: they include the indexed mail, and images that cannot be
+        // searched.
+        self.mail.iter().flat_map(FileIndex::skipped).collect()
     }
 
     pub(super) fn refresh(&self) -> Result<()> {
         self.files.as_ref().map_or(Ok(()), |files| files.documents.refresh())?;
-        self.mail.as_ref().map_or(Ok(()), Shelf::refresh)
+        self.mail.as_ref().map_or(Ok(()), FileIndex::refresh)
     }
 }
 
-impl Files {
+impl MirrorFiles {
     fn search(&self, query: &str, limit: usize) -> Vec<McpSuggestion> {
         let mut seen = std::collections::BTreeSet::new();
-        let passages = self.documents.passages(&content(query).join(" "), limit.saturating_mul(4));
+        let passages = self.documents.passages(&content_words(query).join(" "), limit.saturating_mul(4));
         let firsts = passages.into_iter().filter_map(|passage| {
             let path = &passage.file;
             seen.insert(path.clone()).then(|| McpSuggestion {
@@ -90,7 +93,7 @@ impl Files {
     }
 }
 
-/// A file below a folder that is called after SharePoint is of a team; any other is of a person.
+/// Returns SharePoint if a parent folder is named after it, and OneDrive otherwise.
 fn source(root: &str, path: &str) -> M365Source {
     let mut folders =
         std::iter::once(root).chain(path.rsplit_once('/').into_iter().flat_map(|(above, _)| above.split('/')));
@@ -98,7 +101,7 @@ fn source(root: &str, path: &str) -> M365Source {
     if is_shared { M365Source::Sharepoint } else { M365Source::Onedrive }
 }
 
-fn mails(found: &[Found<'_, Mail>], query: &str) -> Vec<McpSuggestion> {
+fn mails(found: &[SearchHit<'_, Mail>], query: &str) -> Vec<McpSuggestion> {
     let shown = found.iter().map(|found| {
         let place = if is_mailbox(found.file) { format!("?message={}", found.number + 1) } else { String::new() };
         McpSuggestion {
@@ -117,7 +120,7 @@ fn mails(found: &[Found<'_, Mail>], query: &str) -> Vec<McpSuggestion> {
 mod tests {
     use super::*;
 
-    /// R-SUG-18: the path says whose file it is.
+    /// R-SUG-18: the path determines whether a file is on SharePoint or OneDrive.
     #[test]
     fn the_path_says_whose_file_it_is() {
         for (root, path, expected) in [

@@ -1,13 +1,13 @@
-//! Counts sentences as people do: not every dot ends one.
+//! Counts sentences. Not every period ends a sentence.
 
-/// Words that are written with a dot at their end.
+/// Abbreviations that are written with a period, in English and German.
 const SHORT: [&str; 40] = [
     "approx", "bzw", "ca", "cf", "co", "corp", "dept", "dr", "e.g", "eg", "etc", "evtl", "fig", "ggf", "i.e", "ie",
     "inc", "inkl", "jr", "ltd", "max", "min", "misc", "mr", "mrs", "ms", "no", "nr", "prof", "resp", "sr", "st", "str",
     "tel", "u.a", "usw", "vgl", "vs", "z.b", "d.h",
 ];
 
-/// How many sentences a text has. Dots inside of addresses and numbers, after abbreviations and in ellipses end none.
+/// Counts the sentences of a text. Periods in URLs and numbers, after abbreviations and in ellipses do not count.
 ///
 /// ```
 /// use superstep_suggestions::sources::sentences;
@@ -28,13 +28,13 @@ pub fn sentences(text: &str) -> usize {
     count + usize::from(is_open)
 }
 
-/// A word with the signs around it.
+/// A word with its surrounding punctuation.
 struct Word<'a> {
     text: &'a str,
     is_last: bool,
 }
 
-/// Words at white space; signs that end a sentence without one (`。`) end a word too.
+/// Splits a text at whitespace and after full-width sentence marks (`。`), which no space follows.
 fn words(text: &str) -> Vec<Word<'_>> {
     let pieces = text.split_whitespace().flat_map(|word| word.split_inclusive(['。', '！', '？']));
     let mut words: Vec<Word<'_>> = pieces.map(|text| Word { text, is_last: false }).collect();
@@ -49,20 +49,20 @@ fn ends(word: &Word<'_>) -> bool {
     let bare = text.trim_end_matches(['.', '!', '?', '…', '。', '！', '？']);
     let signs = &text[bare.len()..];
     if signs.is_empty() || signs.contains('…') || signs.contains("..") {
-        // An ellipsis trails off; a question or a call behind it is one.
+        // An ellipsis does not end a sentence; a question or exclamation mark after it does.
         return signs.contains(['!', '?']);
     }
     signs != "." || !goes_on(bare, word.is_last)
 }
 
-/// Whether a single dot belongs to the word and not to the sentence.
+/// Returns true if a single period belongs to the word and does not end the sentence.
 fn goes_on(bare: &str, is_last: bool) -> bool {
     if is_last {
         return false;
     }
     let word = bare.trim_start_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase();
     let is_initial = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
-    // "on the 3. of May"; a longer number before a dot is rather the end of a statement.
+    // As in "on the 3. of May"; a longer number before a period rather ends a statement.
     let is_ordinal = (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
     let is_pieces = word.contains('.') && word.split('.').all(|part| part.chars().count() == 1);
     is_initial || is_ordinal || is_pieces || SHORT.contains(&word.as_str())
@@ -72,7 +72,7 @@ fn goes_on(bare: &str, is_last: bool) -> bool {
 mod tests {
     use super::*;
 
-    /// R-SUG-40: what looks like the end of a sentence and is none does not count.
+    /// R-SUG-40: punctuation that only looks like the end of a sentence does not count.
     #[test]
     fn dots_that_end_nothing_do_not_count() {
         for (text, expected) in [

@@ -1,4 +1,4 @@
-//! The table of posts and its statements.
+//! Schema and SQL statements of the table of posts.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use superstep::core::time::Time;
-use superstep::{Code, Error, Result};
+use superstep::{Error, ErrorCode, Result};
 
-use super::{Engagement, Listing, NewPost, Page};
+use super::{Engagement, NewPost, PostFilter, PostPage};
 use crate::types::{Mode, PostSummary};
 
 const TABLES: &str = "
@@ -28,11 +28,12 @@ const TABLES: &str = "
 const COLUMNS: &str = "id, author_id, author_name, text, tags, mode, lat, lng, created_at, expires_at,
     interested_count, join_count";
 
-/// The connection that writes, and the one that cannot.
+/// Opens the writing connection and the read-only connection.
 pub(super) fn open(file: Option<&Path>) -> Result<(Connection, Connection)> {
     let shown = file.map_or_else(|| "in memory".to_owned(), |file| format!("`{}`", file.display()));
-    let unopened =
-        |cause: rusqlite::Error| Error::new(Code::StoreUnavailable, format!("cannot open the posts {shown}: {cause}"));
+    let unopened = |cause: rusqlite::Error| {
+        Error::new(ErrorCode::StoreUnavailable, format!("cannot open the posts {shown}: {cause}"))
+    };
     // Where a folder cannot be made, opening the file says why.
     file.and_then(Path::parent).map(std::fs::create_dir_all);
     let (name, flags) = match file {
@@ -47,7 +48,7 @@ pub(super) fn open(file: Option<&Path>) -> Result<(Connection, Connection)> {
         writer.pragma_update(None, "journal_mode", "WAL").map_err(unopened)?;
     }
     writer.execute_batch(TABLES).map_err(unopened)?;
-    // A database in memory is shared by its name and has no file to open for reading only.
+    // An in-memory database is shared by name and cannot be opened read-only; `query_only` protects it instead.
     let read = if file.is_some() { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
     let reader = Connection::open_with_flags(&name, flags | read).map_err(unopened)?;
     reader.busy_timeout(Duration::from_secs(5)).map_err(unopened)?;
@@ -55,7 +56,7 @@ pub(super) fn open(file: Option<&Path>) -> Result<(Connection, Connection)> {
     Ok((writer, reader))
 }
 
-/// A name that no other database in memory of this process has.
+/// Returns a database name that is unique in this process.
 fn memory() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -66,7 +67,7 @@ pub(super) fn create(connection: &Connection, post: &NewPost, now: Time) -> rusq
     let mut micros = now.as_unix_micros();
     let expires_at = time(micros.saturating_add(post.ttl.micros()))?;
     loop {
-        // The time is the id; another process may have written a post in the same microsecond.
+        // Ids are timestamps; another process may have created a post in the same microsecond.
         let id = format!("p{micros:x}");
         let summary = PostSummary {
             id,
@@ -99,7 +100,7 @@ pub(super) fn import(connection: &mut Connection, posts: &[PostSummary]) -> rusq
     Ok(count)
 }
 
-/// Writes a post; false when there is one of this id.
+/// Inserts a post. Returns false if the id exists.
 fn insert(connection: &Connection, post: &PostSummary) -> rusqlite::Result<bool> {
     let statement =
         format!("INSERT OR IGNORE INTO posts ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
@@ -129,8 +130,8 @@ pub(super) fn get(connection: &Connection, id: &str, now: Time) -> rusqlite::Res
     connection.prepare_cached(&statement)?.query_row(params![id, now.as_unix_micros()], read).optional()
 }
 
-/// Nothing when there is no post that it should go on behind.
-pub(super) fn list(connection: &Connection, listing: &Listing, now: Time) -> rusqlite::Result<Option<Page>> {
+/// Lists a page of posts. Returns `None` if the post of `after` does not exist.
+pub(super) fn list(connection: &Connection, listing: &PostFilter, now: Time) -> rusqlite::Result<Option<PostPage>> {
     if let Some(after) = &listing.after {
         let known = connection.prepare_cached("SELECT 1 FROM posts WHERE id = ?1")?.exists([after])?;
         if !known {
@@ -152,7 +153,7 @@ pub(super) fn list(connection: &Connection, listing: &Listing, now: Time) -> rus
     let mut posts = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let has_more = posts.len() > limit;
     posts.truncate(limit);
-    Ok(Some(Page { next: posts.last().filter(|_| has_more).map(|post| post.id.clone()), posts }))
+    Ok(Some(PostPage { next: posts.last().filter(|_| has_more).map(|post| post.id.clone()), posts }))
 }
 
 pub(super) fn engage(
@@ -170,13 +171,13 @@ pub(super) fn engage(
     connection.prepare_cached(&statement)?.query_row(params![id, now.as_unix_micros()], read).optional()
 }
 
-/// All posts that have not expired, the newest first.
-pub(super) fn living(connection: &Connection, now: Time) -> rusqlite::Result<Vec<PostSummary>> {
+/// Returns all unexpired posts, newest first.
+pub(super) fn unexpired(connection: &Connection, now: Time) -> rusqlite::Result<Vec<PostSummary>> {
     let statement = format!("SELECT {COLUMNS} FROM posts WHERE expires_at > ?1 ORDER BY created_at DESC, number DESC");
     connection.prepare_cached(&statement)?.query_map([now.as_unix_micros()], read)?.collect()
 }
 
-/// The posts that have a word, by its stem.
+/// Returns the ids of posts that contain a word, compared by stem.
 pub(super) fn with_word(connection: &Connection, word: &str) -> rusqlite::Result<Vec<String>> {
     let statement = "SELECT id FROM posts WHERE number IN (SELECT rowid FROM posts_words WHERE posts_words MATCH ?1)";
     let quoted = format!("\"{}\"", word.replace('"', ""));
@@ -184,7 +185,7 @@ pub(super) fn with_word(connection: &Connection, word: &str) -> rusqlite::Result
 }
 
 pub(super) fn failed(cause: &rusqlite::Error) -> Error {
-    Error::new(Code::StoreUnavailable, format!("the posts cannot be read or written: {cause}"))
+    Error::new(ErrorCode::StoreUnavailable, format!("the posts cannot be read or written: {cause}"))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<PostSummary> {

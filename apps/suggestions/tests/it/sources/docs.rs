@@ -1,33 +1,35 @@
-//! The search in documents, and queries as all searches take them.
+//! Search in documents, and validation of queries.
 
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use superstep_suggestions::sources::{LONGEST_QUERY, Settings, Sources, UnavailableKind, fuse, trim};
+use superstep_suggestions::sources::{
+    LONGEST_QUERY, SourceSettings, Sources, UnavailableReason, fuse, normalize_query,
+};
 use superstep_suggestions::types::SourceType;
 
 use super::Folder;
 
-/// R-SUG-16: queries are trimmed, and long ones cut at a word with a warning.
+/// R-SUG-16: queries are trimmed, and long ones are cut at a word boundary with a warning.
 #[test]
 fn queries_are_trimmed_and_cut_at_a_word() {
-    let short = trim("  AKS rollback\n").unwrap();
+    let short = normalize_query("  AKS rollback\n").unwrap();
     assert_eq!((short.text.as_str(), short.warning), ("AKS rollback", None));
-    assert_eq!(trim(" \t ").unwrap_err().code(), superstep::Code::InputInvalid);
+    assert_eq!(normalize_query(" \t ").unwrap_err().code(), superstep::ErrorCode::InputInvalid);
     let exact = "ä".repeat(LONGEST_QUERY);
-    assert_eq!(trim(&exact).unwrap().warning, None);
-    let long = trim(&"größer ".repeat(40)).unwrap();
+    assert_eq!(normalize_query(&exact).unwrap().warning, None);
+    let long = normalize_query(&"größer ".repeat(40)).unwrap();
     assert!(long.text.chars().count() <= LONGEST_QUERY && long.text.ends_with("größer"), "{}", long.text);
     assert!(long.warning.unwrap().contains("279 characters"));
-    assert_eq!(trim(&format!("{exact}ä")).unwrap().text, exact);
-    assert_eq!(trim(&format!("{exact} more")).unwrap().text, exact);
+    assert_eq!(normalize_query(&format!("{exact}ä")).unwrap().text, exact);
+    assert_eq!(normalize_query(&format!("{exact} more")).unwrap().text, exact);
 }
 
 proptest! {
-    /// R-SUG-16: whatever a query is, what is searched for is a beginning of it, of 1 to 200 characters.
+    /// R-SUG-16: for any input, the validated query is a prefix of 1 to 200 characters.
     #[test]
     fn a_trimmed_query_is_a_beginning_of_it(query in "\\PC{0,300}") {
-        match trim(&query) {
+        match normalize_query(&query) {
             Ok(trimmed) => {
                 prop_assert!((1..=LONGEST_QUERY).contains(&trimmed.text.chars().count()));
                 prop_assert!(query.trim().starts_with(&trimmed.text));
@@ -38,7 +40,7 @@ proptest! {
     }
 }
 
-/// R-SUG-19: hits are sections with the anchor of their heading and the passage that fits; each of another document.
+/// R-SUG-19: hits are sections with heading anchor and excerpt, each from a different document.
 #[tokio::test]
 async fn hits_are_sections_of_different_documents() {
     let (_folder, sources, _) = super::sample().await;
@@ -55,8 +57,8 @@ async fn hits_are_sections_of_different_documents() {
     assert!(sources.search_docs("???").await.unwrap().is_empty());
 }
 
-/// R-SUG-19: Markdown, plain text and HTML are searched alike, three hits at most unless told; rare words count more than
-/// frequent ones, and the description is the passage that fits.
+/// R-SUG-19: Markdown, plain text and HTML are searched alike, with three hits by default; rare words weigh more
+/// than frequent ones, and the description is the matching passage.
 #[tokio::test]
 async fn documents_of_every_kind_are_ranked() {
     let folder = Folder::new();
@@ -67,7 +69,7 @@ async fn documents_of_every_kind_are_ranked() {
     for number in 0..6 {
         folder.write(&format!("docs/other{number}.md"), "# Tea\n\nTea and tea and tea.\n");
     }
-    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    let sources = Sources::open(&SourceSettings::from_folder(folder.path())).unwrap();
     let found = sources.search_docs("tea oolong").await.unwrap();
     let mut urls: Vec<&str> = found.iter().map(|one| one.url.as_str()).collect();
     urls.sort_unstable();
@@ -77,12 +79,12 @@ async fn documents_of_every_kind_are_ranked() {
     assert_eq!(brewing.title, "Tea: Brewing");
 }
 
-/// R-SUG-19: where there is no other document, its sections fill the places; the address and the number are settings.
+/// R-SUG-19: if no other document matches, one document may fill all hits; URL prefix and limit are settings.
 #[tokio::test]
 async fn one_document_may_fill_the_places() {
     let folder = Folder::new();
     folder.write("docs/one.md", "# One\n\nalpha here\n\n## Two\n\nalpha there\n\n## Three\n\nalpha again\n");
-    let mut settings = Settings::of_folder(folder.path());
+    let mut settings = SourceSettings::from_folder(folder.path());
     settings.docs_url = "https://docs.example/v1".to_owned();
     settings.limits.docs = 2;
     let sources = Sources::open(&settings).unwrap();
@@ -92,12 +94,12 @@ async fn one_document_may_fill_the_places() {
     assert_ne!(found[0].url, found[1].url);
 }
 
-/// R-SUG-19: a document that is added, changed or removed is found so.
+/// R-SUG-19: added, changed and deleted documents are picked up.
 #[tokio::test]
 async fn documents_are_followed() {
     let folder = Folder::new();
     folder.write("docs/a.md", "# A\n\nsnow\n");
-    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    let sources = Sources::open(&SourceSettings::from_folder(folder.path())).unwrap();
     assert_eq!(sources.search_docs("rain").await.unwrap().len(), 0);
     folder.write("docs/a.md", "# A\n\nrain today\n");
     folder.write("docs/b.md", "# B\n\nsnow and sun\n");
@@ -109,23 +111,23 @@ async fn documents_are_followed() {
     assert!(sources.search_docs("snow").await.unwrap().is_empty());
 }
 
-/// R-SUG-18, R-SUG-38: what is not set up says so, and finds nothing that is not there.
+/// R-SUG-18, R-SUG-38: a source that is not configured returns an error and no results.
 #[tokio::test]
 async fn what_is_not_set_up_says_so() {
-    let sources = Sources::open(&Settings::default()).unwrap();
+    let sources = Sources::open(&SourceSettings::default()).unwrap();
     let refused = [
         sources.search_docs("helm").await.unwrap_err(),
         sources.search_issues("helm").await.unwrap_err(),
         sources.search_m365("helm", None).await.unwrap_err(),
     ];
     for (refused, source) in refused.iter().zip(["docs", "issues", "m365"]) {
-        assert_eq!((refused.source, refused.kind), (source, UnavailableKind::NotConfigured));
-        assert_eq!(sources.missing(source).as_ref(), Some(refused));
+        assert_eq!((refused.source, refused.kind), (source, UnavailableReason::NotConfigured));
+        assert_eq!(sources.not_configured_reason(source).as_ref(), Some(refused));
     }
     assert!(sources.search_posts("helm", &[]).await.unwrap().is_empty());
 }
 
-/// R-SUG-43: what several queries found high stands high, and a document is there once.
+/// Results that rank high for several queries rank high in the fused list, and each document occurs once.
 #[tokio::test]
 async fn answers_to_several_queries_become_one_list() {
     let (_folder, sources, _) = super::sample().await;

@@ -1,4 +1,4 @@
-//! Microsoft Graph, played by a server of the test.
+//! Microsoft Graph search against a local test server.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,11 +9,11 @@ use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use superstep::settings::Secret;
-use superstep_suggestions::sources::{M365, Settings, Sources, UnavailableKind};
+use superstep_suggestions::sources::{M365Settings, SourceSettings, Sources, UnavailableReason};
 use superstep_suggestions::types::M365Source;
 use tokio::sync::Barrier;
 
-/// What the server answers to the two kinds of requests, and what it was asked.
+/// Fake server: responses to the two kinds of requests, and the received requests.
 struct Fake {
     files: (u16, Value),
     mail: (u16, Value),
@@ -24,7 +24,7 @@ struct Fake {
 async fn answer(State(fake): State<Arc<Fake>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     let is_mail = body["requests"][0]["entityTypes"] == json!(["message"]);
     fake.asked.lock().unwrap().push((headers, body));
-    // Neither is answered before both have come: that is how the test knows that they are asked at once.
+    // Responds only when both requests have arrived, which proves that they are sent concurrently.
     fake.both.wait().await;
     let (status, answer) = if is_mail { &fake.mail } else { &fake.files };
     let status = StatusCode::from_u16(*status).unwrap();
@@ -37,7 +37,8 @@ async fn serve(files: (u16, Value), mail: (u16, Value)) -> (Arc<Fake>, Sources) 
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     let router = Router::new().route("/v1.0/search/query", post(answer)).with_state(fake.clone());
     tokio::spawn(async move { axum::serve(listener, router).await });
-    let sources = Sources::open(&Settings { m365: M365::Graph { base_url }, ..Settings::default() }).unwrap();
+    let sources =
+        Sources::open(&SourceSettings { m365: M365Settings::Graph { base_url }, ..SourceSettings::default() }).unwrap();
     (fake, sources)
 }
 
@@ -74,7 +75,7 @@ fn refusal(code: &str) -> Value {
     json!({ "error": { "code": code, "message": "no" } })
 }
 
-/// R-SUG-17: two requests at the same time, ten each, with the token of who asks; hits have their source.
+/// R-SUG-17: two concurrent requests for ten hits each with the user's token; hits have their source.
 #[tokio::test]
 async fn files_and_mail_are_asked_for_at_once() {
     let (fake, sources) = serve((200, files()), (200, mail())).await;
@@ -101,7 +102,7 @@ async fn files_and_mail_are_asked_for_at_once() {
     }
 }
 
-/// R-SUG-17: a whole question is searched by any of its words, and none of them is an operator.
+/// R-SUG-17: a long question is searched by any of its words, none of which is an operator.
 #[tokio::test]
 async fn a_question_is_searched_by_its_words() {
     let (fake, sources) = serve((200, files()), (200, mail())).await;
@@ -111,15 +112,15 @@ async fn a_question_is_searched_by_its_words() {
     assert_eq!(query, "roll OR back OR failed OR deployment OR author");
 }
 
-/// R-SUG-17: refusals are told apart, with what to do, and never with the token.
+/// R-SUG-17: error responses are distinguished and give advice, and never contain the token.
 #[tokio::test]
 async fn refusals_are_told_apart() {
     for (status, code, kind, said) in [
-        (401, "InvalidAuthenticationToken", UnavailableKind::Unauthorized, "sign in again"),
-        (403, "Forbidden", UnavailableKind::Forbidden, "administrator"),
-        (429, "TooManyRequests", UnavailableKind::TooMany, "try again in 17 seconds"),
-        (503, "ServiceUnavailable", UnavailableKind::Failed, "out of order (503"),
-        (400, "BadRequest", UnavailableKind::Failed, "refused the search (400"),
+        (401, "InvalidAuthenticationToken", UnavailableReason::Unauthorized, "sign in again"),
+        (403, "Forbidden", UnavailableReason::Forbidden, "administrator"),
+        (429, "TooManyRequests", UnavailableReason::TooMany, "try again in 17 seconds"),
+        (503, "ServiceUnavailable", UnavailableReason::Failed, "out of order (503"),
+        (400, "BadRequest", UnavailableReason::Failed, "refused the search (400"),
     ] {
         let (_fake, sources) = serve((status, refusal(code)), (status, refusal(code))).await;
         let refused = sources.search_m365("x", Some(&token())).await.unwrap_err();
@@ -129,29 +130,30 @@ async fn refusals_are_told_apart() {
     }
 }
 
-/// R-SUG-17: one failing request does not lose the other, and is still told.
+/// R-SUG-17: if one request fails, the results of the other are returned with the failure.
 #[tokio::test]
 async fn one_failing_request_does_not_lose_the_other() {
     let (_fake, sources) = serve((200, files()), (403, refusal("Forbidden"))).await;
-    let asked = sources.ask_m365("x", Some(&token())).await;
+    let asked = sources.search_m365_parts("x", Some(&token())).await;
     assert_eq!((asked.found.len(), asked.failed.len()), (3, 1));
     assert!(asked.failed[0].reason.starts_with("mail:"), "{}", asked.failed[0]);
     assert_eq!(asked.into_result().unwrap().len(), 3);
-    // Nothing found in one part and a failure in the other is not "nothing found".
+    // No results in one part and a failure in the other is not "nothing found".
     let (_fake, sources) = serve((500, json!("x")), (200, hits(&[]))).await;
-    assert_eq!(sources.search_m365("x", Some(&token())).await.unwrap_err().kind, UnavailableKind::Failed);
+    assert_eq!(sources.search_m365("x", Some(&token())).await.unwrap_err().kind, UnavailableReason::Failed);
     let (_fake, sources) = serve((200, hits(&[])), (200, hits(&[]))).await;
     assert!(sources.search_m365("x", Some(&token())).await.unwrap().is_empty());
 }
 
-/// R-SUG-17: without a token nothing is asked; an address that would show the token is refused.
+/// R-SUG-17: without a token no request is sent; a URL that would expose the token is rejected.
 #[tokio::test]
 async fn the_token_is_needed_and_guarded() {
     let (fake, sources) = serve((200, files()), (200, mail())).await;
-    assert_eq!(sources.search_m365("x", None).await.unwrap_err().kind, UnavailableKind::Unauthorized);
+    assert_eq!(sources.search_m365("x", None).await.unwrap_err().kind, UnavailableReason::Unauthorized);
     assert!(fake.asked.lock().unwrap().is_empty());
     for base_url in ["http://graph.example", "not an address", "ftp://127.0.0.1"] {
-        let settings = Settings { m365: M365::Graph { base_url: base_url.to_owned() }, ..Settings::default() };
-        assert_eq!(Sources::open(&settings).unwrap_err().code(), superstep::Code::ConfigInvalid, "{base_url}");
+        let settings =
+            SourceSettings { m365: M365Settings::Graph { base_url: base_url.to_owned() }, ..SourceSettings::default() };
+        assert_eq!(Sources::open(&settings).unwrap_err().code(), superstep::ErrorCode::ConfigInvalid, "{base_url}");
     }
 }

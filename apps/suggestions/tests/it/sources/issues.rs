@@ -1,6 +1,6 @@
-//! The search in exports of issue trackers.
+//! Search in exports of issue trackers.
 
-use superstep_suggestions::sources::{Issues, Settings, Sources};
+use superstep_suggestions::sources::{Issues, SourceSettings, Sources};
 use superstep_suggestions::types::SourceType;
 
 use super::Folder;
@@ -9,7 +9,7 @@ fn title(sources: &[superstep_suggestions::types::McpSuggestion]) -> Vec<&str> {
     sources.iter().map(|found| found.title.as_str()).collect()
 }
 
-/// R-SUG-20: all five forms of export are read, and found by title, body, label, state and comment.
+/// R-SUG-20: all five export formats are parsed, and issues are found by title, body, label, state and comment.
 #[tokio::test]
 async fn five_forms_of_export_are_read() {
     let (folder, sources, _) = super::sample().await;
@@ -36,7 +36,7 @@ async fn five_forms_of_export_are_read() {
         assert!(found.len() <= 2 && found[0].source_type == SourceType::Issue);
         assert!((1..=300).contains(&found[0].description.chars().count()), "{}", found[0].description);
     }
-    // The second column of comments of Jira, and a comment of `gh`.
+    // Matches the second comment column of Jira, and a comment of `gh`.
     assert!(
         sources.search_issues("video verified temporary access pass").await.unwrap()[0].title.starts_with("OPS-318")
     );
@@ -51,7 +51,8 @@ fn issue(number: u32, title: &str, state: &str, reason: &str) -> String {
     )
 }
 
-/// R-SUG-20: among comparable hits a solved issue is first, whatever its place in the file; two at most.
+/// R-SUG-20: among comparable hits a resolved issue is first, regardless of its position in the file; at most two
+/// hits.
 #[tokio::test]
 async fn solved_issues_come_first() {
     let folder = Folder::new();
@@ -66,13 +67,13 @@ async fn solved_issues_come_first() {
         "issues/other.md",
         "---\ntitle: Rain\nstate: closed\n---\nIt rains into the cache.\n\n## Resolution\nA roof.\n",
     );
-    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    let sources = Sources::open(&SourceSettings::from_folder(folder.path())).unwrap();
     let found = sources.search_issues("cache misses grow").await.unwrap();
     assert_eq!(title(&found), ["#3 cache misses grow", "#1 cache misses grow"]);
     assert!(found[0].description.starts_with("Solved.") && found[1].description.starts_with("Open."));
 }
 
-/// R-SUG-20: a broken file is named and skipped, the rest is read; a file that is repaired is read too.
+/// R-SUG-20: a broken file is reported and skipped, the others are indexed; a repaired file is picked up.
 #[tokio::test]
 async fn a_broken_file_is_named_and_skipped() {
     let folder = Folder::new();
@@ -82,7 +83,7 @@ async fn a_broken_file_is_named_and_skipped() {
     folder.write("issues/plain.md", "no front matter");
     folder.write("issues/notes.txt", "not an export");
     folder.write("issues/good.json", &format!("[{}]", issue(7, "tea is cold", "open", "null")));
-    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    let sources = Sources::open(&SourceSettings::from_folder(folder.path())).unwrap();
     let skipped = sources.skipped();
     let names: Vec<&str> = skipped.iter().filter_map(|skipped| skipped.split(':').next()).collect();
     assert_eq!(names, ["bad.json", "list.csv", "odd.json", "plain.md"]);
@@ -95,7 +96,7 @@ async fn a_broken_file_is_named_and_skipped() {
     assert_eq!(sources.skipped().len(), 3);
 }
 
-/// As Jira exports a search: columns that stand more than once, names of states that a project made up, and what they mean.
+/// Jira CSV export with repeated columns, custom status names and their categories.
 const JIRA: &str = "\
 Summary,Issue key,Issue id,Issue Type,Status,Project key,Priority,Resolution,Labels,Labels,Description,Comment,Comment,Status Category,Status Category Changed
 Walrus disk is full,OPS-1,10001,Bug,Released,OPS,High,Done,disk,ops,The disk is full.,14/Jan/26 9:12 AM;5b10;Added a disk.,,Done,14/Jan/26 9:12 AM
@@ -105,7 +106,7 @@ Walrus disk is old,OPS-4,10004,Task,Backlog,OPS,Low,Fixed,disk,,The disk is old.
 Walrus disk is new,OPS-5,10005,Task,Wartet,OPS,Low,,disk,,The disk is new.,,,,
 ";
 
-/// As Jira's own interface gives a search.
+/// Returns the JSON of a Jira REST search.
 fn jira_json() -> String {
     let issue = |number: u32, status: &str, category: &str, resolution: &str| {
         format!(
@@ -127,14 +128,14 @@ fn jira_json() -> String {
     format!(r#"{{"startAt": 0, "maxResults": 50, "total": 4, "issues": [{}]}}"#, issues.join(","))
 }
 
-/// R-SUG-20: what a state of Jira means is said by its category, whatever a project calls it; a resolution that solved
-/// nothing is none.
+/// R-SUG-20: the category of a Jira status decides its meaning, whatever its name; a resolution without a solution
+/// does not count.
 #[tokio::test]
 async fn states_of_jira_mean_their_category() {
     let folder = Folder::new();
     folder.write("issues/table.csv", JIRA);
     folder.write("issues/search.json", &jira_json());
-    let mut settings = Settings::of_folder(folder.path());
+    let mut settings = SourceSettings::from_folder(folder.path());
     settings.limits.issues = 10;
     let sources = Sources::open(&settings).unwrap();
     assert_eq!(sources.skipped(), Vec::<String>::new());
@@ -161,7 +162,7 @@ async fn states_of_jira_mean_their_category() {
     assert!(sources.search_issues("cleared cache").await.unwrap()[0].title.starts_with("WEB-"));
 }
 
-/// R-SUG-20: an export that is too large is left out with the reason, and files that are no exports are not opened at all.
+/// R-SUG-20: an oversized export is skipped with the reason, and files of other types are not opened at all.
 #[tokio::test]
 async fn what_is_too_large_is_left_out_with_the_reason() {
     let folder = Folder::new();
@@ -170,7 +171,7 @@ async fn what_is_too_large_is_left_out_with_the_reason() {
         let file = std::fs::File::create(folder.path().join("issues").join(name)).unwrap();
         file.set_len(40 << 20).unwrap();
     }
-    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    let sources = Sources::open(&SourceSettings::from_folder(folder.path())).unwrap();
     let skipped = sources.skipped();
     assert!(
         skipped.len() == 1 && skipped[0].starts_with("large.json: it has 41943040 bytes, more than"),

@@ -1,6 +1,6 @@
-//! The local mirror of Microsoft 365.
+//! Local mirror of Microsoft 365.
 
-use superstep_suggestions::sources::{M365, Settings, Sources};
+use superstep_suggestions::sources::{M365Settings, SourceSettings, Sources};
 use superstep_suggestions::types::{M365Source, McpSuggestion};
 
 use super::Folder;
@@ -9,7 +9,7 @@ fn of(found: &[McpSuggestion], source: M365Source) -> Vec<&str> {
     found.iter().filter(|found| found.source == Some(source)).map(|found| found.url.as_str()).collect()
 }
 
-/// R-SUG-18: files are of a person or a team by their path, mail is mail; all with what they say.
+/// R-SUG-18: the path of a file determines its source, mail is mail; all have excerpts.
 #[tokio::test]
 async fn files_and_mail_are_found_with_where_they_are() {
     let (_folder, sources, _) = super::sample().await;
@@ -26,7 +26,7 @@ async fn files_and_mail_are_found_with_where_they_are() {
     assert!(found.len() <= 20 && found.iter().all(|found| found.description.chars().count() <= 300));
 }
 
-/// R-SUG-18: mail in many parts, encoded subjects, quoted-printable and base64 are read.
+/// R-SUG-18: multipart mail, encoded subjects, quoted-printable and base64 are decoded.
 #[tokio::test]
 async fn mail_is_read_however_it_is_encoded() {
     let (_folder, sources, _) = super::sample().await;
@@ -43,14 +43,14 @@ async fn mail_is_read_however_it_is_encoded() {
     assert!(sources.skipped().iter().all(|skipped| !skipped.contains(".eml")), "{:?}", sources.skipped());
 }
 
-/// R-SUG-18: mail and files that come and go are followed; mail that is none is named.
+/// R-SUG-18: added and deleted mail and files are picked up; invalid mail is reported.
 #[tokio::test]
 async fn the_mirror_is_followed() {
     let folder = Folder::new();
     let mail = |subject: &str| format!("From: a@b.example\r\nSubject: {subject}\r\n\r\nHello there.\r\n");
     folder.write("m365/mail/one.eml", &mail("Marmalade"));
     folder.write("m365/mail/empty.eml", "");
-    let sources = Sources::open(&Settings::of_folder(folder.path())).unwrap();
+    let sources = Sources::open(&SourceSettings::from_folder(folder.path())).unwrap();
     assert_eq!(sources.search_m365("marmalade", None).await.unwrap()[0].title, "Marmalade");
     assert!(sources.skipped()[0].starts_with("empty.eml:"), "{:?}", sources.skipped());
     folder.write("m365/mail/two.eml", &mail("Butter"));
@@ -63,9 +63,10 @@ async fn the_mirror_is_followed() {
     assert_eq!((found.len(), found[0].source), (1, Some(M365Source::Sharepoint)));
 }
 
-/// R-SUG-18: a mirror of nothing is a mistake in the settings.
+/// R-SUG-18: a mirror without folder and mail is rejected as invalid configuration.
 #[test]
 fn a_mirror_of_nothing_is_refused() {
-    let settings = Settings { m365: M365::Mirror { folder: None, mail: None }, ..Settings::default() };
-    assert_eq!(Sources::open(&settings).unwrap_err().code(), superstep::Code::ConfigInvalid);
+    let settings =
+        SourceSettings { m365: M365Settings::Mirror { folder: None, mail: None }, ..SourceSettings::default() };
+    assert_eq!(Sources::open(&settings).unwrap_err().code(), superstep::ErrorCode::ConfigInvalid);
 }

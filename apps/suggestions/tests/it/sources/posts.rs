@@ -1,4 +1,4 @@
-//! The posts: the table, the search in it, and who may write.
+//! Posts: table, search and write access.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use superstep::core::port::Clock;
 use superstep::store::Embedder;
 use superstep_suggestions::sample;
-use superstep_suggestions::sources::{Engagement, Listing, NewPost, Settings, Sources, TimeToLive};
+use superstep_suggestions::sources::{Engagement, NewPost, PostFilter, SourceSettings, Sources, TimeToLive};
 use superstep_suggestions::types::{Mode, PostSummary};
 
 use super::{Folder, noon};
@@ -21,7 +21,7 @@ fn post(text: &str) -> NewPost {
     NewPost::new(text)
 }
 
-/// R-SUG-21: posts that fit are found, five at most, without the one that asks.
+/// R-SUG-21: matching posts are found, at most five, without the post of the run.
 #[tokio::test]
 async fn posts_that_fit_are_found() {
     let (_folder, sources, _) = super::sample().await;
@@ -35,11 +35,12 @@ async fn posts_that_fit_are_found() {
     assert!(sources.search_posts("???", &[]).await.unwrap().is_empty());
 }
 
-/// R-SUG-21: a post that has expired is left out, from its last moment on.
+/// R-SUG-21: an expired post is excluded, from the instant of its expiry.
 #[tokio::test]
 async fn expired_posts_are_left_out() {
     let clock = noon();
-    let sources = Sources::open(&Settings { clock: Arc::new(clock.clone()), ..Settings::default() }).unwrap();
+    let sources =
+        Sources::open(&SourceSettings { clock: Arc::new(clock.clone()), ..SourceSettings::default() }).unwrap();
     let short = NewPost { ttl: TimeToLive::Hour, ..post("Where is the marmalade?") };
     let kept = sources.posts().create(short).await.unwrap();
     assert_eq!(kept.expires_at.as_unix_micros() - kept.created_at.as_unix_micros(), 3_600_000_000);
@@ -49,12 +50,12 @@ async fn expired_posts_are_left_out() {
     clock.advance(Duration::from_secs(1));
     assert!(sources.search_posts("marmalade", &[]).await.unwrap().is_empty());
     assert!(sources.posts().get(&kept.id).await.unwrap().is_none());
-    assert!(sources.posts().list(Listing::default()).await.unwrap().posts.is_empty());
+    assert!(sources.posts().list(PostFilter::default()).await.unwrap().posts.is_empty());
     assert!(sources.posts().engage(&kept.id, Engagement::Join).await.unwrap().is_none());
     assert!(sources.posts().embeddings().is_empty());
 }
 
-/// R-SUG-6: searching changes nothing, in the database or beside it.
+/// R-SUG-6: searching changes neither the database nor the files next to it.
 #[tokio::test]
 async fn searching_never_writes() {
     let (folder, sources, _) = super::sample().await;
@@ -66,14 +67,14 @@ async fn searching_never_writes() {
         sources.search_m365(query, None).await.unwrap();
     }
     sources.posts().get("p042").await.unwrap().unwrap();
-    sources.posts().list(Listing::default()).await.unwrap();
+    sources.posts().list(PostFilter::default()).await.unwrap();
     assert_eq!(version(), before);
-    // The same watch sees that somebody writes.
+    // The same check detects a write.
     sources.posts().engage("p042", Engagement::Interested).await.unwrap();
     assert_ne!(version(), before);
 }
 
-/// Vectors of meaning, as a provider would make them: only two directions.
+/// Semantic embedding model with two directions only, as a provider would offer.
 struct Meaning(AtomicUsize);
 
 impl Embedder for Meaning {
@@ -109,12 +110,13 @@ impl Embedder for Counted {
     }
 }
 
-/// R-SUG-21, R-SUG-37: a provider's embedder finds what shares no word; each post is embedded once, and anew at each start.
+/// R-SUG-21, R-SUG-37: a provider's embedding model finds posts without shared words; each post is embedded once per
+/// start.
 #[tokio::test]
 async fn meaning_is_found_and_vectors_are_kept() {
     let folder = Folder::new();
     let meaning = Counted(Arc::new(Meaning(AtomicUsize::new(0))));
-    let mut settings = Settings::of_folder(folder.path());
+    let mut settings = SourceSettings::from_folder(folder.path());
     settings.embedder = Some(meaning.clone().into());
     let sources = Sources::open(&settings).unwrap();
     let car = sources.posts().create(post("My car is broken")).await.unwrap();
@@ -132,33 +134,34 @@ async fn meaning_is_found_and_vectors_are_kept() {
     assert_eq!(meaning.0.0.load(Ordering::Relaxed), 7);
 }
 
-/// R-SUG-21: the threshold is a setting, and nearness below it does not count.
+/// R-SUG-21: the similarity threshold is a setting, and posts below it are excluded.
 #[tokio::test]
 async fn nearness_below_the_threshold_does_not_count() {
-    let mut settings = Settings::default();
+    let mut settings = SourceSettings::default();
     settings.limits.similarity = 0.95;
     let strict = Sources::open(&settings).unwrap();
     strict.posts().create(post("Tea and biscuits in the garden")).await.unwrap();
     assert!(strict.search_posts("biscuits tomorrow", &[]).await.unwrap().is_empty());
     assert_eq!(strict.search_posts("tea and biscuits in the garden", &[]).await.unwrap().len(), 1);
-    let usual = Sources::open(&Settings::default()).unwrap();
+    let usual = Sources::open(&SourceSettings::default()).unwrap();
     usual.posts().create(post("Tea and biscuits in the garden")).await.unwrap();
     assert_eq!(usual.search_posts("biscuits tomorrow", &[]).await.unwrap().len(), 1);
 }
 
-/// R-SUG-21: 0.2 is the threshold unless told, exactly; five at most unless told, the nearest first.
+/// R-SUG-21: the default threshold is exactly 0.2, and the default limit is five, most similar first.
 #[tokio::test]
 async fn the_usual_threshold_and_number_hold() {
     let near = |cosine: f32| vec![cosine, (1.0 - cosine * cosine).sqrt()];
     let nearness = Nearness([("query", near(1.0)), ("at", near(0.2)), ("below", near(0.19))].into());
-    let sources = Sources::open(&Settings { embedder: Some(nearness.into()), ..Settings::default() }).unwrap();
+    let sources =
+        Sources::open(&SourceSettings { embedder: Some(nearness.into()), ..SourceSettings::default() }).unwrap();
     for text in ["at the threshold", "below the threshold"] {
         sources.posts().create(post(text)).await.unwrap();
     }
     let found = sources.search_posts("query", &[]).await.unwrap();
     assert_eq!(found.iter().map(|post| post.text.as_str()).collect::<Vec<_>>(), ["at the threshold"]);
 
-    let sources = Sources::open(&Settings::default()).unwrap();
+    let sources = Sources::open(&SourceSettings::default()).unwrap();
     for number in 0..8 {
         sources.posts().create(post(&format!("tea {}", "and cake ".repeat(number)))).await.unwrap();
     }
@@ -166,7 +169,7 @@ async fn the_usual_threshold_and_number_hold() {
     assert_eq!((found.len(), found[0].text.as_str()), (5, "tea"));
 }
 
-/// Vectors by the first word of a text.
+/// Embedding model that maps the first word of a text to a fixed vector.
 struct Nearness(std::collections::BTreeMap<&'static str, Vec<f32>>);
 
 impl Embedder for Nearness {
@@ -184,27 +187,28 @@ impl Embedder for Nearness {
     }
 }
 
-/// R-SUG-39: posts are listed by pages, tag and kind, the newest first; engagement is counted.
+/// R-SUG-39: posts are listed by page, tag and mode, newest first; engagement is counted.
 #[tokio::test]
 async fn posts_are_listed_and_engaged_with() {
     let clock = noon();
-    let sources = Sources::open(&Settings { clock: Arc::new(clock.clone()), ..Settings::default() }).unwrap();
+    let sources =
+        Sources::open(&SourceSettings { clock: Arc::new(clock.clone()), ..SourceSettings::default() }).unwrap();
     let posts = sources.posts();
     let mut made = Vec::new();
     for (number, mode) in [Mode::Question, Mode::Offer, Mode::Question].into_iter().enumerate() {
-        // The second and third are of the same microsecond.
+        // The second and third post have the same timestamp.
         clock.advance(Duration::from_micros(u64::from(number == 1)));
         let tags = vec![if number == 0 { "Tea" } else { "cake" }.to_owned()];
         made.push(posts.create(NewPost { mode, tags, ..post(&format!("Post {number}")) }).await.unwrap().id);
     }
-    let page = |limit, after: Option<String>| posts.list(Listing { limit, after, ..Listing::default() });
+    let page = |limit, after: Option<String>| posts.list(PostFilter { limit, after, ..PostFilter::default() });
     let first = page(2, None).await.unwrap();
     assert_eq!(ids(&first.posts), [made[2].as_str(), &made[1]]);
     let second = page(2, first.next).await.unwrap();
     assert_eq!((ids(&second.posts), second.next), (vec![made[0].as_str()], None));
-    let tea = posts.list(Listing { tag: Some("tea".to_owned()), ..Listing::default() }).await.unwrap();
+    let tea = posts.list(PostFilter { tag: Some("tea".to_owned()), ..PostFilter::default() }).await.unwrap();
     assert_eq!(ids(&tea.posts), [made[0].as_str()]);
-    let offers = posts.list(Listing { mode: Some(Mode::Offer), ..Listing::default() }).await.unwrap();
+    let offers = posts.list(PostFilter { mode: Some(Mode::Offer), ..PostFilter::default() }).await.unwrap();
     assert_eq!(ids(&offers.posts), [made[1].as_str()]);
     posts.engage(&made[0], Engagement::Interested).await.unwrap().unwrap();
     let joined = posts.engage(&made[0], Engagement::Join).await.unwrap().unwrap();
@@ -213,8 +217,8 @@ async fn posts_are_listed_and_engaged_with() {
     assert!(posts.engage("nobody", Engagement::Join).await.unwrap().is_none());
 }
 
-/// R-SUG-43, R-SUG-40: the sample has 80 posts as old as they say, 62 of them alive, all within the rules; a second load
-/// changes nothing, and unpacking again keeps what somebody changed.
+/// R-SUG-43, R-SUG-40: the sample has 80 valid posts with relative ages, 62 of them unexpired; loading again changes
+/// nothing, and unpacking again keeps edits of the user.
 #[tokio::test]
 async fn the_sample_is_loaded_once() {
     let (folder, sources, clock) = super::sample().await;

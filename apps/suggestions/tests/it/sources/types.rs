@@ -1,4 +1,4 @@
-//! The shapes that cross borders.
+//! JSON format of the response types.
 
 use serde_json::json;
 use superstep_suggestions::sample;
@@ -6,7 +6,7 @@ use superstep_suggestions::types::{
     Availability, CombinedSuggestionsResponse, M365Source, McpSuggestion, PostEmbedding, SourceType,
 };
 
-/// R-SUG-37, R-SUG-38: what is empty is written out, and what is missing is filled.
+/// R-SUG-37, R-SUG-38: empty lists are serialized, and missing ones are filled when deserialized.
 #[test]
 fn an_empty_response_is_whole() {
     let empty = json!({
@@ -17,7 +17,7 @@ fn an_empty_response_is_whole() {
     assert_eq!(read, CombinedSuggestionsResponse::default());
 }
 
-/// R-SUG-37: names and values are those of the contract, in camel case.
+/// R-SUG-37: names and values follow the contract, in camelCase.
 #[test]
 fn names_are_those_of_the_contract() {
     let suggestion = McpSuggestion {
@@ -44,7 +44,7 @@ fn names_are_those_of_the_contract() {
     assert_eq!(serde_json::to_value(embedding).unwrap(), json!({ "postId": "p", "vector": [0.5], "text": "x" }));
 }
 
-/// R-SUG-37: a post has its twelve fields; a place that is not known is left out.
+/// R-SUG-37: a post has its twelve fields; an unknown location is omitted.
 #[tokio::test]
 async fn a_post_is_written_as_the_contract_says() {
     let (_folder, sources, _) = super::sample().await;

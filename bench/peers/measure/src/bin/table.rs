@@ -1,7 +1,7 @@
-//! Makes a Markdown table of the lines in a results file: CPU microseconds for each node execution.
+//! Renders the lines of a results file as a Markdown table: CPU microseconds for each node execution.
 //!
-//! A cell is the median over rounds of a round's median, with the least and the greatest round in brackets, on the
-//! runtime that was cheaper for that peer. What ended wrong says so.
+//! A cell is the median over rounds of a round's median, with the minimum and maximum round in brackets, on the
+//! runtime that was cheaper for that peer. Wrong results are marked.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const WORKLOADS: [&str; 3] = ["loop", "fanout", "loop_ckpt"];
 
-/// What is known of one peer: for each workload the rounds of each runtime, and a remark.
+/// Results of one peer: for each workload the rounds of each runtime, and a remark.
 #[derive(Default)]
 struct Row {
     rounds: BTreeMap<(String, String), Vec<f64>>,
@@ -75,7 +75,7 @@ fn word<'a>(line: &'a Value, key: &str) -> &'a str {
     line[key].as_str().unwrap_or("?")
 }
 
-/// Least, middle and greatest.
+/// Returns minimum, median and maximum.
 fn spread(rounds: &[f64]) -> [f64; 3] {
     let mut sorted = rounds.to_vec();
     sorted.sort_by(f64::total_cmp);

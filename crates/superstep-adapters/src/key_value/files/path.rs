@@ -1,24 +1,25 @@
-//! Keys as paths: each piece between two `/` is a folder, the last one a file.
+//! File paths of keys: each segment of a key is a folder, the last segment is a file.
 //!
-//! Names hold on every disk: only small letters, digits, `_` and `-` stand for themselves, everything else is `=` and two
-//! digits, so that no two keys differ by case alone and none is `..`. A name ends with what it is: `=v` for a file, `=c`
-//! for a folder that has only the first part of a long piece. An empty piece is `=e`.
+//! Names are valid on every filesystem: only lowercase letters, digits, `_` and `-` stand for themselves, every other
+//! byte becomes `=` and two hexadecimal digits, so that no two names differ only by case and none is `..`. The suffix
+//! of a name is its kind: `=v` for a file, `=c` for a folder with only the first part of a long segment, none for a
+//! whole segment. An empty segment is `=e`.
 
 use std::path::{Path, PathBuf};
 
-/// The longest part of a name.
+/// Largest number of characters of an encoded segment in one name.
 const LONGEST: usize = 200;
 
-/// What a name stands for.
+/// Kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PathKind {
     File,
     Folder,
-    /// A folder whose name goes on inside.
+    /// A folder whose segment continues in the names inside it.
     Continued,
 }
 
-/// The file of a key.
+/// Returns the path of the file of a key.
 pub(super) fn of_key(root: &Path, key: &str) -> PathBuf {
     let (folders, name) = key.rsplit_once('/').map_or((None, key), |(folders, name)| (Some(folders), name));
     let mut path = folders.map_or_else(|| root.to_owned(), |folders| of_folders(root, folders));
@@ -26,7 +27,7 @@ pub(super) fn of_key(root: &Path, key: &str) -> PathBuf {
     path
 }
 
-/// The folder of the keys that begin with these pieces.
+/// Returns the folder of the keys that begin with these segments.
 pub(super) fn of_folders(root: &Path, folders: &str) -> PathBuf {
     let mut path = root.to_owned();
     folders.split('/').for_each(|piece| push(&mut path, piece, ""));
@@ -51,13 +52,13 @@ fn push(path: &mut PathBuf, piece: &str, end: &str) {
     path.push(name + end);
 }
 
-/// What a name stands for; `None` when it is none of ours.
-pub(super) fn read(name: &str) -> Option<(String, Kind)> {
+/// Decodes a name; returns `None` if the name is not a valid encoding.
+pub(super) fn read(name: &str) -> Option<(String, PathKind)> {
     let (name, kind) = match name.strip_suffix("=v") {
-        Some(name) => (name, Kind::File),
+        Some(name) => (name, PathKind::File),
         None => match name.strip_suffix("=c") {
-            Some(name) => (name, Kind::Continued),
-            None => (name, Kind::Folder),
+            Some(name) => (name, PathKind::Continued),
+            None => (name, PathKind::Folder),
         },
     };
     if name == "=e" {
@@ -86,7 +87,7 @@ mod tests {
         let names: Vec<_> = path.iter().map(|name| read(name.to_str().unwrap()).unwrap()).collect();
         for (text, kind) in names {
             key.push_str(&text);
-            if kind == Kind::Folder {
+            if kind == PathKind::Folder {
                 key.push('/');
             }
         }

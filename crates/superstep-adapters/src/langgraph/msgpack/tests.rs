@@ -1,16 +1,16 @@
-//! What is read and what is refused: values by hand, and bytes that nobody meant.
+//! Accepted and rejected input: hand-written values and arbitrary bytes.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-/// An extension with a payload of less than 256 bytes.
+/// Encodes an extension with a payload of less than 256 bytes.
 fn extension(code: u8, payload: &[u8]) -> Vec<u8> {
     [&[0xc7, payload.len() as u8, code][..], payload].concat()
 }
 
-/// A text of less than 32 bytes.
+/// Encodes a text of less than 32 bytes.
 fn text(text: &str) -> Vec<u8> {
     [&[0xa0 | text.len() as u8][..], text.as_bytes()].concat()
 }
@@ -19,7 +19,8 @@ fn tuple(items: &[Vec<u8>]) -> Vec<u8> {
     [vec![0x90 | items.len() as u8], items.concat()].concat()
 }
 
-/// R-NFR-16: an extension that names a function is data: it is the argument, or an error, and nothing runs.
+/// R-NFR-16b: an extension that names a function is data: the result is its argument or an error, and nothing is
+/// executed.
 #[test]
 fn what_names_a_function_is_only_data() {
     let one = |code: u8, argument: Vec<u8>| extension(code, &tuple(&[text("os"), text("system"), argument]));
@@ -52,7 +53,7 @@ fn arrays_of_numpy_are_lists_in_lists() {
     assert!(array("<f8", &[127, 127, 127, 127, 127, 127, 127, 127, 127, 127], "C", &[]).is_err());
 }
 
-/// R-NFR-16: few bytes that would become very many are refused.
+/// R-NFR-16b: small input that would expand to very large values is rejected.
 #[test]
 fn what_would_grow_without_end_is_refused() {
     let nested = [vec![0x81; 40], vec![0xc0; 41]].concat();
@@ -75,7 +76,7 @@ fn a_length_is_only_a_claim() {
     assert_eq!(read(&same).unwrap_err(), "two keys of a map are `1` as text");
 }
 
-/// Bytes that are more like a message than chance would make them.
+/// Generates bytes that resemble a message more than random bytes do.
 fn likely() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(vec![0x91]),
@@ -95,10 +96,10 @@ fn likely() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// R-NFR-16: no bytes make the reader panic, and what it makes of them can be stored.
+    /// R-NFR-16b: no input makes the reader panic, and every decoded value can be stored.
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..300), likely()]) {
-        for value in (0..8).filter_map(|code| constructed(code, &bytes, 0).ok()).chain(read(&bytes)) {
+        for value in (0..8).filter_map(|code| decode_extension(code, &bytes, 0).ok()).chain(read(&bytes)) {
             let json = serde_json::to_vec(&value)?;
             prop_assert_eq!(serde_json::from_slice::<Value>(&json)?, value, "a store can keep what was read");
         }

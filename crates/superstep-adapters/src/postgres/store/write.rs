@@ -1,31 +1,31 @@
-//! What changes items, inside a transaction that writes.
+//! Changes of items inside a write transaction.
 
-use superstep_core::store::{Delete, Put, is_gone};
+use superstep_core::store::{DeleteOp, PutOp, is_expired};
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-use super::super::address::Address;
-use super::super::trouble::Answer;
-use super::{Names, narrow};
-use crate::items::{Setup, marks, write_index};
+use super::super::config::PgConfig;
+use super::super::error::PgResult;
+use super::{ItemNames, index_filter};
+use crate::store_rows::{StoreSetup, index_terms, write_index};
 
-/// Where and when it is written.
-pub(super) struct Writer<'a> {
+/// A writer on one connection at one time.
+pub(super) struct ItemWriter<'a> {
     pub(super) client: &'a Client,
-    pub(super) address: &'a Address,
-    pub(super) setup: &'a Setup,
+    pub(super) address: &'a PgConfig,
+    pub(super) setup: &'a StoreSetup,
     pub(super) now: i64,
 }
 
-impl Writer<'_> {
-    /// Sets a value, and what it is found by.
-    pub(super) async fn put(&self, put: &Put, vectors: &[Vec<f32>]) -> Answer<()> {
-        let life = self.setup.options.life(put);
+impl ItemWriter<'_> {
+    /// Puts a value with its index terms and vectors.
+    pub(super) async fn put(&self, put: &PutOp, vectors: &[Vec<f32>]) -> PgResult<()> {
+        let life = self.setup.options.ttl_micros(put);
         let expires = life.map(|life| self.now.saturating_add(life));
         let written = put.value.to_string();
         let (space, key, value) = (put.namespace.to_bytes(), put.key.as_bytes(), written.as_bytes());
-        let (doc, paths) = (narrow::doc(put, &written), write_index(&put.index));
-        let marks = paths.as_ref().and_then(|_| narrow::marks(marks(put)));
+        let (doc, paths) = (index_filter::doc(put, &written), write_index(&put.index));
+        let marks = paths.as_ref().and_then(|_| index_filter::tsvector_terms(index_terms(put)));
         let kept = self.address.fill(
             "INSERT INTO @schema@.memory AS kept (space, key, value, doc, paths, marks, created, updated, expires, lasts) \
              VALUES ($1, $2, $3, $4::jsonb, $5, array_to_tsvector($6), $7, $7, $8, $9) \
@@ -50,7 +50,7 @@ impl Writer<'_> {
         self.put_vectors(id, is_new, vectors).await
     }
 
-    async fn put_vectors(&self, id: i64, is_new: bool, vectors: &[Vec<f32>]) -> Answer<()> {
+    async fn put_vectors(&self, id: i64, is_new: bool, vectors: &[Vec<f32>]) -> PgResult<()> {
         if !is_new {
             let gone = self.address.fill("DELETE FROM @schema@.memory_vector WHERE item = $1");
             self.client.execute_typed(&gone, &[(&id, Type::INT8)]).await?;
@@ -64,23 +64,23 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Removes an item; true when there was one.
-    pub(super) async fn delete(&self, delete: &Delete) -> Answer<bool> {
+    /// Deletes an item; returns true if an unexpired item existed.
+    pub(super) async fn delete(&self, delete: &DeleteOp) -> PgResult<bool> {
         let gone = self.address.fill("DELETE FROM @schema@.memory WHERE space = $1 AND key = $2 RETURNING expires");
         let (space, key) = (delete.namespace.to_bytes(), delete.key.as_bytes());
         let row = self.client.query_typed_opt(&gone, &[(&space, Type::BYTEA), (&key, Type::BYTEA)]).await?;
         Ok(match row {
-            Some(row) => !is_gone(row.try_get(0)?, self.now),
+            Some(row) => !is_expired(row.try_get(0)?, self.now),
             None => false,
         })
     }
 
-    /// Makes items last anew.
-    pub(super) async fn refresh(&self, (spaces, keys): &Names) -> Answer<()> {
+    /// Renews the time to live of items.
+    pub(super) async fn refresh(&self, (spaces, keys): &ItemNames) -> PgResult<()> {
         if spaces.is_empty() {
             return Ok(());
         }
-        // In one order, so that two who do this at once do not wait for each other.
+        // Rows are locked in a fixed order to prevent deadlocks.
         let anew = self.address.fill(
             "UPDATE @schema@.memory SET expires = $3 + lasts WHERE id IN (SELECT id FROM @schema@.memory m \
              JOIN unnest($1::bytea[], $2::bytea[]) AS named (space, key) ON m.space = named.space AND m.key = named.key \
@@ -91,8 +91,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Removes at most so many of the items that have expired; those that somebody else is at are left to them.
-    pub(super) async fn sweep(&self, most: Option<i64>) -> Answer<u64> {
+    /// Deletes at most `most` expired items and skips those locked by other transactions.
+    pub(super) async fn sweep(&self, most: Option<i64>) -> PgResult<u64> {
         let gone = self.address.fill(
             "DELETE FROM @schema@.memory WHERE id IN (SELECT id FROM @schema@.memory WHERE expires <= $1 \
              ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)",

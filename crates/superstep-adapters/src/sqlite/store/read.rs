@@ -1,31 +1,32 @@
-//! What finds items. The index narrows down which rows are looked at; core says which are wanted.
+//! Reading and searching items. The index selects the candidates; core decides which of them match.
 
 use rusqlite::{Connection, Row, params};
 use superstep_core::store::{
-    Finder, Get, Hit, Item, ListNamespaces, Namespace, Query, Search, from_bytes, select, similarity,
+    GetOp, Item, ListNamespacesOp, SearchCollector, SearchItem, SearchOp, SearchQuery, StoreNamespace, from_bytes,
+    select, similarity,
 };
 
-use super::super::trouble::{Answer, Trouble};
-use super::Names;
-use crate::items::{Columns, marks_of, read_index};
+use super::super::error::{SqliteError, SqliteResult};
+use super::ItemNames;
+use crate::store_rows::{ItemColumns, query_terms, read_index};
 
-/// What `read` reads, of a `memory` named so.
+/// The columns that `read` reads from the table `memory`.
 const COLUMNS: &str = "memory.space, memory.key, value, created, updated, expires, lasts, paths";
-/// Rows under a prefix that have not expired: from, up to, and now.
+/// Selects items under a prefix that are not expired: `?1` from, `?2` to, `?3` now.
 const UNDER: &str = "memory.space >= ?1 AND memory.space < ?2 AND (expires IS NULL OR expires > ?3)";
 
-/// Where and when it is read.
-pub(super) struct Reader<'a> {
+/// A reader on one connection at one time.
+pub(super) struct ItemReader<'a> {
     pub(super) connection: &'a Connection,
     pub(super) place: &'a str,
     pub(super) model: &'a str,
     pub(super) now: i64,
 }
 
-impl Reader<'_> {
-    /// The item of a row.
-    fn read(&self, row: &Row<'_>) -> Answer<Item> {
-        let columns = Columns {
+impl ItemReader<'_> {
+    /// Decodes the item of a row.
+    fn read(&self, row: &Row<'_>) -> SqliteResult<Item> {
+        let columns = ItemColumns {
             space: row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?,
             key: row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?,
             value: row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?,
@@ -36,8 +37,8 @@ impl Reader<'_> {
         Ok(columns.read(&format_args!("`{}`", self.place))?)
     }
 
-    /// An item; where it is to last anew, its name goes on the list.
-    pub(super) fn get(&self, get: &Get, refresh: Option<&mut Names>) -> Answer<Option<Item>> {
+    /// Reads an item; if its time to live has to be renewed, it is added to `refresh`.
+    pub(super) fn get(&self, get: &GetOp, refresh: Option<&mut ItemNames>) -> SqliteResult<Option<Item>> {
         let space = get.namespace.to_bytes();
         let found =
             format!("SELECT {COLUMNS} FROM memory WHERE space = ?1 AND key = ?2 AND (expires IS NULL OR expires > ?3)");
@@ -52,25 +53,31 @@ impl Reader<'_> {
         Ok(Some(item))
     }
 
-    pub(super) fn search(&self, search: &Search, query: &Query, refresh: Option<&mut Names>) -> Answer<Vec<Hit>> {
-        let mut finder = Finder::new(search, query);
+    pub(super) fn search(
+        &self,
+        search: &SearchOp,
+        query: &SearchQuery,
+        refresh: Option<&mut ItemNames>,
+    ) -> SqliteResult<Vec<SearchItem>> {
+        let mut finder = SearchCollector::new(search, query);
         match query {
-            Query::Nothing => self.newest(search, &mut finder)?,
-            Query::Words(words) => self.by_words(search, words, &mut finder)?,
-            Query::Vector(wanted) => self.by_vector(search, wanted, &mut finder)?,
+            SearchQuery::Nothing => self.newest(search, &mut finder)?,
+            SearchQuery::Words(words) => self.by_words(search, words, &mut finder)?,
+            SearchQuery::Vector(wanted) => self.by_vector(search, wanted, &mut finder)?,
         }
         let mut hits = finder.finish();
         if let Some(names) = refresh {
             for hit in hits.iter_mut().filter(|hit| hit.item.expires_at.is_some()) {
-                let get = Get::new(&hit.item.namespace, hit.item.key.as_str());
+                let get = GetOp::new(&hit.item.namespace, hit.item.key.as_str());
                 hit.item.expires_at = self.get(&get, Some(names))?.and_then(|item| item.expires_at);
             }
         }
         Ok(hits)
     }
 
-    /// In the order that is wanted, until there is enough. Values are read one by one: sorting would move them about.
-    fn newest(&self, search: &Search, finder: &mut Finder<'_>) -> Answer<()> {
+    /// Reads items in the requested order until there are enough. Values are read one by one, because sorting would
+    /// copy them.
+    fn newest(&self, search: &SearchOp, finder: &mut SearchCollector<'_>) -> SqliteResult<()> {
         let order = format!("SELECT id FROM memory WHERE {UNDER} ORDER BY updated DESC, space, key");
         let (from, to) = search.prefix.range();
         let mut order = self.connection.prepare_cached(&order)?;
@@ -80,13 +87,13 @@ impl Reader<'_> {
             let Some(id) = ids.next()? else { break };
             let mut rows = value.query([id.get::<_, i64>(0)?])?;
             if let Some(row) = rows.next()? {
-                finder.offer(self.read(row)?);
+                finder.add_item(self.read(row)?);
             }
         }
         Ok(())
     }
 
-    fn by_words(&self, search: &Search, words: &[String], finder: &mut Finder<'_>) -> Answer<()> {
+    fn by_words(&self, search: &SearchOp, words: &[String], finder: &mut SearchCollector<'_>) -> SqliteResult<()> {
         if words.is_empty() {
             return Ok(());
         }
@@ -96,16 +103,17 @@ impl Reader<'_> {
         );
         let (from, to) = search.prefix.range();
         let mut statement = self.connection.prepare_cached(&found)?;
-        let mut rows = statement.query(params![from, to, self.now, marks_of(words).join(" OR ")])?;
+        let mut rows = statement.query(params![from, to, self.now, query_terms(words).join(" OR ")])?;
         while let Some(row) = rows.next()? {
             let index = read_index(row.get_ref(7)?.as_str_or_null().map_err(rusqlite::Error::from)?);
-            finder.offer_text(self.read(row)?, &index);
+            finder.add_text_match(self.read(row)?, &index);
         }
         Ok(())
     }
 
-    /// Every vector under the prefix is looked at: exact, and fast enough for what one person or one project has.
-    fn by_vector(&self, search: &Search, wanted: &[f32], finder: &mut Finder<'_>) -> Answer<()> {
+    /// Searches by vector: compares every vector under the prefix, which is exact and fast enough for the data of one
+    /// user or project.
+    fn by_vector(&self, search: &SearchOp, wanted: &[f32], finder: &mut SearchCollector<'_>) -> SqliteResult<()> {
         let found = format!(
             "SELECT {COLUMNS}, memory.id, floats FROM memory JOIN memory_vector ON memory_vector.item = memory.id \
              AND memory_vector.model = ?4 WHERE {UNDER} ORDER BY memory.id"
@@ -122,23 +130,23 @@ impl Reader<'_> {
                 _ => {
                     let next = (row.get(8)?, self.read(row)?, cosine);
                     if let Some((_, item, nearest)) = best.replace(next) {
-                        finder.offer_vector(item, nearest);
+                        finder.add_vector_match(item, nearest);
                     }
                 }
             }
         }
         if let Some((_, item, nearest)) = best {
-            finder.offer_vector(item, nearest);
+            finder.add_vector_match(item, nearest);
         }
         Ok(())
     }
 
-    pub(super) fn namespaces(&self, list: &ListNamespaces) -> Answer<Vec<Namespace>> {
+    pub(super) fn namespaces(&self, list: &ListNamespacesOp) -> SqliteResult<Vec<StoreNamespace>> {
         let found = format!("SELECT DISTINCT space FROM memory WHERE {UNDER} ORDER BY space");
-        let (from, to) = list.place().range();
+        let (from, to) = list.literal_prefix().range();
         let mut statement = self.connection.prepare_cached(&found)?;
         let spaces = statement.query_map(params![from, to, self.now], |row| row.get::<_, Vec<u8>>(0))?;
-        let spaces = spaces.map(|space| Ok(Namespace::from_bytes(&space?).unwrap_or_default()));
-        Ok(select(spaces.collect::<Result<Vec<_>, Trouble>>()?, list))
+        let spaces = spaces.map(|space| Ok(StoreNamespace::from_bytes(&space?).unwrap_or_default()));
+        Ok(select(spaces.collect::<Result<Vec<_>, SqliteError>>()?, list))
     }
 }

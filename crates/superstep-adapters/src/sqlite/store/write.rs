@@ -1,14 +1,19 @@
-//! What changes items, inside a transaction that writes.
+//! Changes of items inside a write transaction.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use superstep_core::store::{Delete, Put, is_gone, to_bytes};
+use superstep_core::store::{DeleteOp, PutOp, is_expired, to_bytes};
 
-use super::super::trouble::Answer;
-use crate::items::{Setup, marks, write_index};
+use super::super::error::SqliteResult;
+use crate::store_rows::{StoreSetup, index_terms, write_index};
 
-/// Sets a value, and what it is found by.
-pub(super) fn put(connection: &Connection, setup: &Setup, (put, vectors): (&Put, &[Vec<f32>]), now: i64) -> Answer<()> {
-    let life = setup.options.life(put);
+/// Puts a value with its index terms and vectors.
+pub(super) fn put(
+    connection: &Connection,
+    setup: &StoreSetup,
+    (put, vectors): (&PutOp, &[Vec<f32>]),
+    now: i64,
+) -> SqliteResult<()> {
+    let life = setup.options.ttl_micros(put);
     let expires = life.map(|life| now.saturating_add(life));
     let kept = "INSERT INTO memory (space, key, value, paths, created, updated, expires, lasts) \
                 VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7) ON CONFLICT (space, key) DO UPDATE SET \
@@ -19,7 +24,7 @@ pub(super) fn put(connection: &Connection, setup: &Setup, (put, vectors): (&Put,
     let values = params![space, put.key.as_bytes(), value, paths, now, expires, life];
     let id: i64 = connection.prepare_cached(kept)?.query_row(values, |row| row.get(0))?;
     forget(connection, id)?;
-    let marks = marks(put);
+    let marks = index_terms(put);
     if !marks.is_empty() {
         let named = "INSERT INTO memory_word (rowid, marks) VALUES (?1, ?2)";
         connection.prepare_cached(named)?.execute(params![id, marks.join(" ")])?;
@@ -31,15 +36,15 @@ pub(super) fn put(connection: &Connection, setup: &Setup, (put, vectors): (&Put,
     Ok(())
 }
 
-/// Removes what an item was found by.
-fn forget(connection: &Connection, id: i64) -> Answer<()> {
+/// Removes the index terms and vectors of an item.
+fn forget(connection: &Connection, id: i64) -> SqliteResult<()> {
     connection.prepare_cached("DELETE FROM memory_word WHERE rowid = ?1")?.execute([id])?;
     connection.prepare_cached("DELETE FROM memory_vector WHERE item = ?1")?.execute([id])?;
     Ok(())
 }
 
-/// Removes an item; true when there was one.
-pub(super) fn delete(connection: &Connection, delete: &Delete, now: i64) -> Answer<bool> {
+/// Deletes an item; returns true if an unexpired item existed.
+pub(super) fn delete(connection: &Connection, delete: &DeleteOp, now: i64) -> SqliteResult<bool> {
     let removed = "DELETE FROM memory WHERE space = ?1 AND key = ?2 RETURNING id, expires";
     let name = params![delete.namespace.to_bytes(), delete.key.as_bytes()];
     let mut statement = connection.prepare_cached(removed)?;
@@ -47,11 +52,11 @@ pub(super) fn delete(connection: &Connection, delete: &Delete, now: i64) -> Answ
         statement.query_row(name, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let Some((id, expires)) = found else { return Ok(false) };
     forget(connection, id)?;
-    Ok(!is_gone(expires, now))
+    Ok(!is_expired(expires, now))
 }
 
-/// Makes items last anew.
-pub(super) fn refresh(connection: &Connection, names: &[(Vec<u8>, Vec<u8>)], now: i64) -> Answer<()> {
+/// Renews the time to live of items.
+pub(super) fn refresh(connection: &Connection, names: &[(Vec<u8>, Vec<u8>)], now: i64) -> SqliteResult<()> {
     let anew = "UPDATE memory SET expires = ?3 + lasts WHERE space = ?1 AND key = ?2 AND expires > ?3";
     let mut statement = connection.prepare_cached(anew)?;
     for (space, key) in names {
@@ -60,8 +65,8 @@ pub(super) fn refresh(connection: &Connection, names: &[(Vec<u8>, Vec<u8>)], now
     Ok(())
 }
 
-/// Removes at most so many of the items that have expired.
-pub(super) fn sweep(connection: &Connection, now: i64, most: i64) -> Answer<u64> {
+/// Deletes at most `most` expired items.
+pub(super) fn sweep(connection: &Connection, now: i64, most: i64) -> SqliteResult<u64> {
     let gone = "DELETE FROM memory WHERE id IN (SELECT id FROM memory WHERE expires <= ?1 LIMIT ?2) RETURNING id";
     let mut statement = connection.prepare_cached(gone)?;
     let ids: Vec<i64> = statement.query_map([now, most], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;

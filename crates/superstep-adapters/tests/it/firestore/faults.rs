@@ -2,116 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use superstep_adapters::firestore::Firestore;
-use superstep_core::error::Code;
-use superstep_core::port::{KeyValue, Put};
+use superstep_adapters::firestore::FirestoreKeyValue;
+use superstep_core::error::ErrorCode;
+use superstep_core::port::{KeyValue, PutOptions};
 use superstep_core::testing::block_on;
 
-use super::{ONLY_NEW, PROJECT, collection, emulator, open, options};
-use crate::server::{Act, Server};
+use super::{ONLY_NEW, PROJECT, ask, collection, emulator, open, options};
+use crate::server::{ProxyAction, Server};
 
-fn answer(status: u16, word: &str) -> Act {
+fn answer(status: u16, word: &str) -> ProxyAction {
     let body = format!(r#"{{"error":{{"code":{status},"status":"{word}","message":"planted"}}}}"#);
-    Act::Answer(status, String::new(), body)
-}
-
-/// R-FWK-38: what passes is tried again, and every put and removal comes out once.
-#[test]
-fn what_passes_is_tried_again() {
-    let Some(address) = emulator() else { return };
-    let busy = || answer(503, "UNAVAILABLE");
-    for acts in [
-        vec![busy(), busy()],
-        vec![answer(409, "ABORTED"), answer(504, "DEADLINE_EXCEEDED")],
-        vec![Act::Cut],
-        vec![Act::CutAfter],
-        vec![Act::CutAfter, busy(), Act::Cut],
-        vec![Act::Answer(502, String::new(), "<html>".to_owned())],
-    ] {
-        let name = collection();
-        let direct = open(&options(&address, &name));
-        let through = || Server::failing(&address, "commit", &acts);
-        let store = |server: &Server| open(&options(&server.address, &name));
-        let server = through();
-        assert!(block_on(store(&server).put("new", b"1", ONLY_NEW)).unwrap(), "{acts:?}");
-        assert!(server.asked("commit").len() > acts.len().min(2) - 1, "{acts:?}");
-        assert!(!block_on(store(&through()).put("new", b"2", ONLY_NEW)).unwrap(), "{acts:?}");
-        assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"1".to_vec()), "{acts:?}");
-        assert!(block_on(store(&through()).put("new", b"3", Put::default())).unwrap(), "{acts:?}");
-        assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"3".to_vec()), "{acts:?}");
-        let removed = block_on(store(&through()).delete(&["new".to_owned()]));
-        removed.unwrap();
-        assert_eq!(block_on(direct.get("new")).unwrap(), None, "{acts:?}");
-    }
-}
-
-/// R-FWK-38: reading is tried again as well.
-#[test]
-fn questions_are_asked_again() {
-    let Some(address) = emulator() else { return };
-    let name = collection();
-    block_on(open(&options(&address, &name)).put("a", b"1", Put::default())).unwrap();
-    let acts = [Act::Pass, Act::Cut, answer(503, "UNAVAILABLE"), Act::CutAfter];
-    let server = Server::failing(&address, "batchget", &acts);
-    assert_eq!(block_on(open(&options(&server.address, &name)).get("a")).unwrap(), Some(b"1".to_vec()));
-    let server = Server::failing(&address, "runquery", &acts[1..]);
-    assert_eq!(block_on(open(&options(&server.address, &name)).list("", None, 9)).unwrap(), ["a"]);
-    assert_eq!(server.asked("runquery").len(), 4);
-}
-
-/// R-FWK-38: a put that was given up and comes late does not undo what was put since.
-#[test]
-fn a_late_request_changes_nothing() {
-    let Some(address) = emulator() else { return };
-    let name = collection();
-    let direct = open(&options(&address, &name));
-    block_on(direct.put("a", b"old", Put::default())).unwrap();
-    let server = Server::failing(&address, "commit", &[Act::Cut]);
-    block_on(open(&options(&server.address, &name)).put("a", b"ours", Put::default())).unwrap();
-    block_on(direct.put("a", b"theirs", Put::default())).unwrap();
-    // The first try, which was lost, arrives after all.
-    let late: serde_json::Value = serde_json::from_str(&server.asked("commit")[0].text()).unwrap();
-    let refused = super::ask(&address, "commit", &late);
-    assert_eq!(refused["error"]["status"], "FAILED_PRECONDITION", "{refused}");
-    assert_eq!(block_on(direct.get("a")).unwrap(), Some(b"theirs".to_vec()));
-}
-
-/// R-FWK-38: a server that asks to wait is waited for, as long as it says.
-#[test]
-fn the_server_may_ask_to_wait() {
-    let Some(address) = emulator() else { return };
-    let wait = |seconds: u32| {
-        let body = r#"{"error":{"status":"RESOURCE_EXHAUSTED","message":"quota"}}"#.to_owned();
-        Act::Answer(429, format!("retry-after: {seconds}\r\n"), body)
-    };
-    let server = Server::failing(&address, "commit", &[wait(1), wait(3600)]);
-    let store = open(&options(&server.address, &collection()));
-    let begun = Instant::now();
-    let error = block_on(store.put("a", b"1", ONLY_NEW)).unwrap_err();
-    assert!(begun.elapsed() >= Duration::from_secs(1), "it was not waited");
-    assert!(begun.elapsed() < Duration::from_secs(20), "it is of no use to wait for an hour");
-    assert!(error.is_retryable() && error.message().contains("quota"), "{error}");
-    assert!(block_on(store.put("a", b"1", ONLY_NEW)).unwrap());
-}
-
-/// R-FWK-38: a server that is silent is asked again, and given up after a while.
-#[test]
-fn a_silent_server_is_given_up() {
-    let Some(address) = emulator() else { return };
-    let name = collection();
-    let server = Server::failing(&address, "commit", &[Act::Hang]);
-    let store = open(&options(&server.address, &name).patience(Duration::from_secs(6)));
-    assert!(block_on(store.put("a", b"1", ONLY_NEW)).unwrap());
-
-    let server = Server::failing(&address, "commit", &vec![Act::Hang; 99]);
-    let store = open(&options(&server.address, &name).patience(Duration::from_secs(6)));
-    let error = block_on(store.put("b", b"1", ONLY_NEW)).unwrap_err();
-    assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, true));
-    assert!(error.to_string().contains("no answer in time") && error.to_string().contains("may or may not"), "{error}");
-
-    let nobody = Firestore::options(PROJECT).emulator("127.0.0.1:1").patience(Duration::from_millis(300));
-    let error = block_on(nobody.connect()).unwrap_err();
-    assert!(error.is_retryable() && error.message().contains("127.0.0.1:1"), "{error}");
+    ProxyAction::Answer(status, String::new(), body)
 }
 
 /// R-FWK-38: what does not pass is told at once, in words, and is not asked for again.
@@ -128,21 +29,128 @@ fn what_does_not_pass_is_told() {
         let text = error.to_string();
         assert!(text.contains(told) && text.contains("planted") && text.contains("help: "), "{text}");
         assert!(text.contains(&format!("projects/{PROJECT}/databases/(default)")), "{text}");
-        assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, false));
+        assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, false));
         assert_eq!(server.asked("batchget").len(), if status == 401 { 2 } else { 1 }, "{word}");
     }
-    let server = Server::start(None, |_| Act::Answer(200, String::new(), "<html>a page</html>".to_owned()));
+    let server = Server::start(None, |_| ProxyAction::Answer(200, String::new(), "<html>a page</html>".to_owned()));
     let error = block_on(options(&server.address, "c").connect()).unwrap_err();
     assert!(error.message().contains("something else"), "{error}");
 }
 
-/// R-FWK-38: a refusal after a try of which nothing was heard leaves open what was done.
-#[test]
-fn a_refusal_after_silence_leaves_it_open() {
-    let Some(address) = emulator() else { return };
-    let name = collection();
-    let server = Server::failing(&address, "commit", &[Act::CutAfter, answer(403, "PERMISSION_DENIED")]);
-    let error = block_on(open(&options(&server.address, &name)).put("a", b"1", ONLY_NEW)).unwrap_err();
-    assert!(error.is_retryable() && error.to_string().contains("may or may not"), "{error}");
-    assert_eq!(block_on(open(&options(&address, &name)).get("a")).unwrap(), Some(b"1".to_vec()));
+mod on_the_emulator {
+    use super::*;
+
+    /// R-FWK-38: what passes is tried again, and every put and removal comes out once.
+    #[test]
+    fn what_passes_is_tried_again() {
+        let address = emulator();
+        let busy = || answer(503, "UNAVAILABLE");
+        for acts in [
+            vec![busy(), busy()],
+            vec![answer(409, "ABORTED"), answer(504, "DEADLINE_EXCEEDED")],
+            vec![ProxyAction::Cut],
+            vec![ProxyAction::CutAfter],
+            vec![ProxyAction::CutAfter, busy(), ProxyAction::Cut],
+            vec![ProxyAction::Answer(502, String::new(), "<html>".to_owned())],
+        ] {
+            let name = collection();
+            let direct = open(&options(&address, &name));
+            let through = || Server::failing(&address, "commit", &acts);
+            let store = |server: &Server| open(&options(&server.address, &name));
+            let server = through();
+            assert!(block_on(store(&server).put("new", b"1", ONLY_NEW)).unwrap(), "{acts:?}");
+            assert!(server.asked("commit").len() > acts.len().min(2) - 1, "{acts:?}");
+            assert!(!block_on(store(&through()).put("new", b"2", ONLY_NEW)).unwrap(), "{acts:?}");
+            assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"1".to_vec()), "{acts:?}");
+            assert!(block_on(store(&through()).put("new", b"3", PutOptions::default())).unwrap(), "{acts:?}");
+            assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"3".to_vec()), "{acts:?}");
+            let removed = block_on(store(&through()).delete(&["new".to_owned()]));
+            removed.unwrap();
+            assert_eq!(block_on(direct.get("new")).unwrap(), None, "{acts:?}");
+        }
+    }
+
+    /// R-FWK-38: reading is tried again as well.
+    #[test]
+    fn questions_are_asked_again() {
+        let address = emulator();
+        let name = collection();
+        block_on(open(&options(&address, &name)).put("a", b"1", PutOptions::default())).unwrap();
+        let acts = [ProxyAction::Pass, ProxyAction::Cut, answer(503, "UNAVAILABLE"), ProxyAction::CutAfter];
+        let server = Server::failing(&address, "batchget", &acts);
+        assert_eq!(block_on(open(&options(&server.address, &name)).get("a")).unwrap(), Some(b"1".to_vec()));
+        let server = Server::failing(&address, "runquery", &acts[1..]);
+        assert_eq!(block_on(open(&options(&server.address, &name)).list("", None, 9)).unwrap(), ["a"]);
+        assert_eq!(server.asked("runquery").len(), 4);
+    }
+
+    /// R-FWK-38: a put that was given up and comes late does not undo what was put since.
+    #[test]
+    fn a_late_request_changes_nothing() {
+        let address = emulator();
+        let name = collection();
+        let direct = open(&options(&address, &name));
+        block_on(direct.put("a", b"old", PutOptions::default())).unwrap();
+        let server = Server::failing(&address, "commit", &[ProxyAction::Cut]);
+        block_on(open(&options(&server.address, &name)).put("a", b"ours", PutOptions::default())).unwrap();
+        block_on(direct.put("a", b"theirs", PutOptions::default())).unwrap();
+        // The first try, which was lost, arrives after all.
+        let late: serde_json::Value = serde_json::from_str(&server.asked("commit")[0].text()).unwrap();
+        let refused = ask(&address, "commit", &late);
+        assert_eq!(refused["error"]["status"], "FAILED_PRECONDITION", "{refused}");
+        assert_eq!(block_on(direct.get("a")).unwrap(), Some(b"theirs".to_vec()));
+    }
+
+    /// R-FWK-38: a server that asks to wait is waited for, as long as it says.
+    #[test]
+    fn the_server_may_ask_to_wait() {
+        let address = emulator();
+        let wait = |seconds: u32| {
+            let body = r#"{"error":{"status":"RESOURCE_EXHAUSTED","message":"quota"}}"#.to_owned();
+            ProxyAction::Answer(429, format!("retry-after: {seconds}\r\n"), body)
+        };
+        let server = Server::failing(&address, "commit", &[wait(1), wait(3600)]);
+        let store = open(&options(&server.address, &collection()));
+        let begun = Instant::now();
+        let error = block_on(store.put("a", b"1", ONLY_NEW)).unwrap_err();
+        assert!(begun.elapsed() >= Duration::from_secs(1), "it was not waited");
+        assert!(begun.elapsed() < Duration::from_secs(20), "it is of no use to wait for an hour");
+        assert!(error.is_retryable() && error.message().contains("quota"), "{error}");
+        assert!(block_on(store.put("a", b"1", ONLY_NEW)).unwrap());
+    }
+
+    /// R-FWK-38: a server that is silent is asked again, and given up after a while.
+    #[test]
+    fn a_silent_server_is_given_up() {
+        let address = emulator();
+        let name = collection();
+        let server = Server::failing(&address, "commit", &[ProxyAction::Hang]);
+        let store = open(&options(&server.address, &name).retry_timeout(Duration::from_secs(6)));
+        assert!(block_on(store.put("a", b"1", ONLY_NEW)).unwrap());
+
+        let server = Server::failing(&address, "commit", &vec![ProxyAction::Hang; 99]);
+        let store = open(&options(&server.address, &name).retry_timeout(Duration::from_secs(6)));
+        let error = block_on(store.put("b", b"1", ONLY_NEW)).unwrap_err();
+        assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, true));
+        assert!(
+            error.to_string().contains("no answer in time") && error.to_string().contains("may or may not"),
+            "{error}"
+        );
+
+        let nobody =
+            FirestoreKeyValue::options(PROJECT).emulator("127.0.0.1:1").retry_timeout(Duration::from_millis(300));
+        let error = block_on(nobody.connect()).unwrap_err();
+        assert!(error.is_retryable() && error.message().contains("127.0.0.1:1"), "{error}");
+    }
+
+    /// R-FWK-38: a refusal after a try of which nothing was heard leaves open what was done.
+    #[test]
+    fn a_refusal_after_silence_leaves_it_open() {
+        let address = emulator();
+        let name = collection();
+        let server = Server::failing(&address, "commit", &[ProxyAction::CutAfter, answer(403, "PERMISSION_DENIED")]);
+        let error = block_on(open(&options(&server.address, &name)).put("a", b"1", ONLY_NEW)).unwrap_err();
+        assert!(error.is_retryable() && error.to_string().contains("may or may not"), "{error}");
+        assert_eq!(block_on(open(&options(&address, &name)).get("a")).unwrap(), Some(b"1".to_vec()));
+    }
 }

@@ -1,38 +1,42 @@
-//! `kill -9` on a process that writes to a folder, again and again: whatever it told as saved is there.
+//! Repeated `kill -9` of a process that writes to a folder: everything it reported as saved is still stored.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use superstep_adapters::key_value::{Files, KeyValueStore};
+use superstep_adapters::key_value::{FileKeyValue, KeyValueCheckpointer};
 
 use super::{Diary, diary, folder, once_free, pages};
 
-/// Where a victim works; only set for one.
+/// Environment variable with the folder of the child process; only set for the child.
 const PLACE: &str = "SUPERSTEP_TEST_VICTIM";
 const KILLS: usize = 24;
 
-fn open(folder: &Path) -> KeyValueStore<Files> {
-    KeyValueStore::options().lapse_after(Duration::from_millis(200)).open(Files::open(folder).unwrap()).unwrap()
+fn open(folder: &Path) -> KeyValueCheckpointer<FileKeyValue> {
+    KeyValueCheckpointer::options()
+        .lease_timeout(Duration::from_millis(200))
+        .open(FileKeyValue::open(folder).unwrap())
+        .unwrap()
 }
 
-/// What the test below starts and kills: writes pages for ever, and says each time how many are saved.
+/// Child process of the test below: writes pages forever and prints the number of saved pages.
 #[test]
 fn victim() {
     let Some(folder) = std::env::var_os(PLACE) else { return };
     let graph = diary(open(Path::new(&folder)), 1_500);
     let mut held = once_free(|| match pages(&graph, "t") {
-        Err(error) if error.code() == superstep::Code::NotFound => Ok(0),
+        Err(error) if error.code() == superstep::ErrorCode::NotFound => Ok(0),
         held => held,
     });
     loop {
-        held = once_free(|| graph.run(Diary::input().wanted(held + 2)).thread("t").wait()).state.pages.len();
+        held =
+            once_free(|| graph.invoke(Diary::input().wanted(held + 2)).thread("t").wait_blocking()).state.pages.len();
         println!("saved {held}");
     }
 }
 
-/// How many pages a victim told of before it was killed, after this many words and a moment.
+/// Kills a child process after a number of messages and a delay; returns the last number it reported.
 fn kill_after(folder: &Path, words: usize, moment: Duration) -> usize {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "key_value::crash::victim", "--nocapture"])
@@ -44,7 +48,7 @@ fn kill_after(folder: &Path, words: usize, moment: Duration) -> usize {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut hear = |told: &mut usize| {
         let line = lines.next()?.ok()?;
-        // The first word shares its line with the name of the test.
+        // The first message is on the same line as the name of the test.
         *told = line.rsplit_once("saved ").and_then(|(_, number)| number.parse().ok()).unwrap_or(*told);
         Some(())
     };
@@ -59,7 +63,7 @@ fn kill_after(folder: &Path, words: usize, moment: Duration) -> usize {
     told
 }
 
-/// P1, R-FWK-39: after each of many kills everything that was told is there, whole, and the next process goes on.
+/// P1, R-FWK-39: after each of many kills everything reported is stored completely, and the next process continues.
 #[test]
 fn nothing_that_was_told_is_lost_by_a_kill() {
     let folder = folder();

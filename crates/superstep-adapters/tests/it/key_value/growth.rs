@@ -1,21 +1,21 @@
-//! How much is kept, and how much is read.
+//! The amount of stored and read data.
 
 use superstep::core::port::{Checkpointer, Retention, ThreadStatus};
 use superstep::core::testing::block_on;
-use superstep_adapters::key_value::KeyValueStore;
+use superstep_adapters::key_value::KeyValueCheckpointer;
 
-use super::plain::Plain;
+use super::memory_backend::MemoryKeyValue;
 use super::{diary, pages, until, write};
 
-fn count(plain: &Plain, part: &str) -> usize {
+fn count(plain: &MemoryKeyValue, part: &str) -> usize {
     plain.keys().iter().filter(|key| key.contains(part)).count()
 }
 
-/// R-FWK-39, R-FWK-43: a thread that is pruned now and then takes as much as it has, however long it has gone on.
+/// R-FWK-39, R-FWK-43: the size of a regularly pruned thread depends on its content and not on its age.
 #[test]
 fn a_thread_that_is_pruned_stays_small() {
-    let plain = Plain::default();
-    let store = KeyValueStore::options().compression(false).open(plain.clone()).unwrap();
+    let plain = MemoryKeyValue::default();
+    let store = KeyValueCheckpointer::options().compression(false).open(plain.clone()).unwrap();
     let graph = diary(store.clone(), 1_500);
     let keep = Retention { keep_last: 2, ..Retention::default() };
     let mut sizes = Vec::new();
@@ -27,29 +27,29 @@ fn a_thread_that_is_pruned_stays_small() {
     }
     assert!(sizes.iter().all(|(records, bases)| *records <= 40 && *bases <= 1), "{sizes:?}");
     assert_eq!(count(&plain, "/part/"), 200, "one for each page");
-    let fresh = diary(KeyValueStore::open(plain.other()).unwrap(), 1_500);
+    let fresh = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
     assert_eq!(pages(&fresh, "t").unwrap(), 200);
 }
 
-/// R-FWK-39: a thread that is taken and given back again and again does not grow for ever.
+/// R-FWK-39: repeatedly acquiring and releasing a thread does not grow its log without bound.
 #[test]
 fn runs_that_save_little_do_not_fill_the_log() {
-    let plain = Plain::default();
-    let store = KeyValueStore::open(plain.clone()).unwrap();
+    let plain = MemoryKeyValue::default();
+    let store = KeyValueCheckpointer::open(plain.clone()).unwrap();
     write(&diary(store.clone(), 10), "t", 1);
     for number in 0..1_000_u128 {
         let lease = block_on(store.acquire(&"t".into(), super::run(number))).unwrap();
         store.release(&lease);
     }
     until(|| (count(&plain, "/log/") <= 600).then_some(()));
-    assert_eq!(pages(&diary(KeyValueStore::open(plain.other()).unwrap(), 10), "t").unwrap(), 1);
+    assert_eq!(pages(&diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 10), "t").unwrap(), 1);
 }
 
-/// R-FWK-39: what is left of a thread that was deleted says only that, and lapses.
+/// R-FWK-39: only a tombstone of a deleted thread remains, and it expires.
 #[test]
 fn what_is_left_of_a_deleted_thread_lapses() {
-    let plain = Plain::default();
-    let store = KeyValueStore::open(plain.clone()).unwrap();
+    let plain = MemoryKeyValue::default();
+    let store = KeyValueCheckpointer::open(plain.clone()).unwrap();
     let graph = diary(store.clone(), 2_000);
     write(&graph, "t", 20);
     super::once_free(|| block_on(store.delete_thread(&"t".into())));
@@ -60,21 +60,21 @@ fn what_is_left_of_a_deleted_thread_lapses() {
     });
     assert!(left.len() == 2 && left.iter().all(|(_, lapses)| *lapses), "{left:?}");
     plain.change(|values| values.retain(|key, _| !key.contains("/log/")));
-    let store = KeyValueStore::open(plain.other()).unwrap();
+    let store = KeyValueCheckpointer::open(plain.other()).unwrap();
     assert_eq!(block_on(store.status(&"t".into())).unwrap(), None);
     assert_eq!(write(&diary(store, 2_000), "t", 2), 2);
     plain.change(|values| values.retain(|key, _| !key.contains("/base/")));
-    assert_eq!(pages(&diary(KeyValueStore::open(plain.other()).unwrap(), 2_000), "t").unwrap(), 2);
+    assert_eq!(pages(&diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 2_000), "t").unwrap(), 2);
 }
 
-/// R-FWK-39, R-FWK-42: opening a thread reads its records and no long values; those are read when they are needed.
+/// R-FWK-39, R-FWK-42: opening a thread reads its records but no long values; those are read when they are needed.
 #[test]
 fn opening_a_thread_reads_no_long_values() {
-    let plain = Plain::default();
-    let store = KeyValueStore::options().compression(false).open(plain.clone()).unwrap();
+    let plain = MemoryKeyValue::default();
+    let store = KeyValueCheckpointer::options().compression(false).open(plain.clone()).unwrap();
     write(&diary(store, 60_000), "t", 30);
     let other = plain.other();
-    let store = KeyValueStore::open(other.clone()).unwrap();
+    let store = KeyValueCheckpointer::open(other.clone()).unwrap();
     assert_eq!(block_on(store.status(&"t".into())).unwrap(), Some(ThreadStatus::Idle));
     assert_eq!(block_on(store.namespaces(&"t".into())).unwrap().len(), 1);
     assert!(other.read() < 60_000, "{} bytes", other.read());

@@ -1,19 +1,19 @@
-//! Redis as a store of values under keys, and of checkpoints, on servers that the tests start themselves.
+//! Redis as a key-value store and as the storage of a checkpointer, on servers that the tests start.
 
 use std::fs::File;
 use std::os::unix::process::parent_id;
 use std::path::Path;
 use std::time::Duration;
 
-use superstep::Code;
+use superstep::ErrorCode;
 use superstep::core::port::KeyValue;
 use superstep::core::testing::block_on;
-use superstep_adapters::key_value::{KeyValueStore, Redis, RedisOptions};
-use superstep_cluster::Redis as Server;
+use superstep_adapters::key_value::{KeyValueCheckpointer, RedisKeyValue, RedisOptions};
+use superstep_cluster::RedisServer as Server;
 
 use super::{diary, pages, until, write};
 
-/// The server that all tests of a run share; whoever comes first starts it.
+/// Returns the server that all tests of a run share; the first test starts it.
 fn shared() -> Server {
     let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("redis.lock")).unwrap();
     lock.lock().unwrap();
@@ -24,7 +24,7 @@ fn shared() -> Server {
     Server::start(folder, parent_id()).unwrap()
 }
 
-/// One that nobody else has, removed when it is let go.
+/// A server for a single test, removed when dropped.
 struct Own(Server);
 
 impl Own {
@@ -40,12 +40,12 @@ impl Drop for Own {
     }
 }
 
-/// Options with names that no other test has.
+/// Returns options with a prefix that no other test uses.
 fn options() -> RedisOptions {
-    Redis::options().space(format!("test-{}", superstep_cluster::own_name()))
+    RedisKeyValue::options().space(format!("test-{}", superstep_cluster::unique_name()))
 }
 
-fn open() -> Redis {
+fn open() -> RedisKeyValue {
     block_on(options().connect(&shared().url())).unwrap()
 }
 
@@ -58,61 +58,66 @@ mod values {
 mod checkpoints {
     use super::*;
 
-    superstep_core::checkpointer_conformance!(|| KeyValueStore::open(open()).unwrap());
+    superstep_core::checkpointer_conformance!(|| KeyValueCheckpointer::open(open()).unwrap());
 }
 
-/// R-FWK-39: spaces of one server do not see each other, also where one is the beginning of the other.
+/// R-FWK-39: prefixes of one server are separate, even if one is the beginning of another.
 #[test]
 fn spaces_stay_apart() {
     let server = shared();
-    let stores =
-        ["apart", "apart:a"].map(|space| block_on(Redis::options().space(space).connect(&server.url())).unwrap());
+    let stores = ["apart", "apart:a"]
+        .map(|space| block_on(RedisKeyValue::options().space(space).connect(&server.url())).unwrap());
     for store in &stores {
-        assert!(block_on(store.put("a:b", b"x", superstep::core::port::Put { only_new: true, lasts: None })).unwrap());
+        assert!(
+            block_on(store.put("a:b", b"x", superstep::core::port::PutOptions { if_absent: true, ttl: None })).unwrap()
+        );
     }
     block_on(stores[0].delete(&["a:b".to_owned()])).unwrap();
     assert_eq!(block_on(stores[1].list("", None, 10)).unwrap(), ["a:b"]);
     block_on(stores[1].delete(&["a:b".to_owned()])).unwrap();
-    assert_eq!(block_on(Redis::options().space("a=b").connect(&server.url())).unwrap_err().code(), Code::ConfigInvalid);
+    assert_eq!(
+        block_on(RedisKeyValue::options().space("a=b").connect(&server.url())).unwrap_err().code(),
+        ErrorCode::ConfigInvalid
+    );
 }
 
-/// R-FWK-39: a server that does not wait for its disk, or may forget, is warned of; one that does is not.
+/// R-FWK-39: a server that does not sync to disk or may evict keys results in a warning.
 #[test]
 fn settings_that_take_something_away_are_told() {
     let server = Own::start("warnings");
     let told = || block_on(options().connect(&server.0.url())).unwrap().warnings().to_vec();
     assert_eq!(told(), Vec::<String>::new());
-    server.0.ask(&["CONFIG", "SET", "appendfsync", "everysec"]).unwrap();
+    server.0.command(&["CONFIG", "SET", "appendfsync", "everysec"]).unwrap();
     assert!(told()[0].contains("`appendfsync`"), "{:?}", told());
-    server.0.ask(&["CONFIG", "SET", "appendonly", "no"]).unwrap();
-    server.0.ask(&["CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru"]).unwrap();
+    server.0.command(&["CONFIG", "SET", "appendonly", "no"]).unwrap();
+    server.0.command(&["CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru"]).unwrap();
     let told = told();
     assert!(told[0].contains("`appendonly`") && told[1].contains("`maxmemory-policy`"), "{told:?}");
 }
 
-/// R-FWK-39: what was told as saved is there after the server was killed; while it is away a run is told so, and the
-/// same store goes on afterwards.
+/// R-FWK-39: everything reported as saved is available after the server was killed; while it is unavailable, a run
+/// returns an error, and the same checkpointer works again afterwards.
 #[test]
 fn a_server_that_was_killed_has_everything() {
     let server = Own::start("killed");
     let redis = block_on(options().patience(Duration::from_secs(5)).connect(&server.0.url())).unwrap();
-    let graph = diary(KeyValueStore::open(redis).unwrap(), 2_000);
+    let graph = diary(KeyValueCheckpointer::open(redis).unwrap(), 2_000);
     for round in 1..=3 {
         assert_eq!(write(&graph, "t", round * 5), round * 5);
         server.0.kill().unwrap();
         let error = pages(&graph, "t").unwrap_err();
-        assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, true), "{error}");
+        assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, true), "{error}");
         server.0.restart(&[("appendonly", "yes"), ("appendfsync", "always")]).unwrap();
         assert_eq!(until(|| pages(&graph, "t").ok()), round * 5);
     }
 }
 
-/// R-FWK-39: an address that cannot be used says so and shows no password.
+/// R-FWK-39: the error of an invalid URL contains no password.
 #[test]
 fn an_address_that_cannot_be_used_says_so() {
     for url in ["http://:secret@localhost", "redis://:secret@[", "rediss://:secret@localhost"] {
-        let error = block_on(Redis::connect(url)).unwrap_err();
-        assert_eq!(error.code(), Code::ConfigInvalid, "{url}: {error}");
+        let error = block_on(RedisKeyValue::connect(url)).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{url}: {error}");
         assert!(!format!("{error:?} {error}").contains("secret"), "{error:?}");
     }
 }

@@ -1,15 +1,15 @@
-//! Anthropic's messages.
+//! Anthropic's Messages API.
 
 use serde_json::{Value, json};
-use superstep_adapters::models::Provider;
-use superstep_core::message::{Media, Message, Part};
-use superstep_core::model::{AnswerFormat, Piece, Request, StopReason, ToolChoice, Trouble};
+use superstep_adapters::models::ProviderModel;
+use superstep_core::message::{ContentPart, Media, Message};
+use superstep_core::model::{ChatRequest, MessageChunk, ModelErrorKind, ResponseFormat, StopReason, ToolChoice};
 
-use super::server::{Script, Server};
+use super::server::{ScriptedResponse, Server};
 use super::{KEY, ask, calls, conversation, heard, weather};
 
-fn model(server: &Server) -> Provider {
-    Provider::anthropic("claude-sonnet-4-5").key(KEY).base_url(format!("{}/v1/", server.address))
+fn model(server: &Server) -> ProviderModel {
+    ProviderModel::anthropic("claude-sonnet-4-5").api_key(KEY).base_url(format!("{}/v1/", server.address))
 }
 
 fn message(content: &Value, stop_reason: &str) -> Value {
@@ -20,7 +20,7 @@ fn message(content: &Value, stop_reason: &str) -> Value {
     })
 }
 
-/// Events with the name that stands in each of them.
+/// Formats server-sent events with the names in their data.
 fn stream(events: &[Value]) -> String {
     events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
 }
@@ -49,12 +49,12 @@ fn end(reason: &str) -> [Value; 2] {
     [json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 6}}), json!({"type": "message_stop"})]
 }
 
-/// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: an answer at once, and how the service wants to be asked.
+/// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: a non-streamed response, and the form of the request.
 #[tokio::test]
 async fn an_answer_comes_at_once_when_nobody_listens() {
     let content = json!([{"type": "text", "text": "Hello"}, {"type": "text", "text": ", you."}]);
-    let server = Server::start([Script::json(&message(&content, "end_turn"))]).await;
-    let request = Request::new([Message::system("Be short."), Message::user("Hi")]).max_tokens(99);
+    let server = Server::start([ScriptedResponse::json(&message(&content, "end_turn"))]).await;
+    let request = ChatRequest::new([Message::system("Be short."), Message::user("Hi")]).max_tokens(99);
     let answer = ask(&model(&server), &request).await.unwrap();
     assert_eq!((&*answer.message.text(), &answer.stop), ("Hello, you.", &StopReason::End));
     let usage = answer.usage();
@@ -69,7 +69,7 @@ async fn an_answer_comes_at_once_when_nobody_listens() {
     assert_eq!(asked.body["max_tokens"], 99);
 }
 
-/// R-FWK-69, U21: text and a call in fragments, wherever the connection cuts them.
+/// R-FWK-69, U21: streamed text and a tool call, independent of how the connection splits them.
 #[tokio::test]
 async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
     let json_delta = |text: &str| delta(1, &json!({"type": "input_json_delta", "partial_json": text}));
@@ -90,13 +90,13 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
     ];
     events.extend(end("tool_use"));
     for size in [1, 5, 100_000] {
-        let server = Server::start([Script::events(stream(&events)).cut_every(size)]).await;
-        let (answer, pieces) = heard(&model(&server), &Request::from("Weather?").tools([weather()])).await;
+        let server = Server::start([ScriptedResponse::events(stream(&events)).cut_every(size)]).await;
+        let (answer, pieces) = heard(&model(&server), &ChatRequest::from("Weather?").tools([weather()])).await;
         assert_eq!((&*answer.message.text(), &answer.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
         let expected = [("toolu_1", "weather", json!({"city": "Kyōto"})), ("toolu_2", "now", json!({}))];
         assert_eq!(calls(&answer), expected);
         let fragments = pieces.iter().filter_map(|piece| match piece {
-            Piece::ToolCall(piece) => Some((piece.index, piece.args.as_str())),
+            MessageChunk::ToolCall(piece) => Some((piece.index, piece.args.as_str())),
             _ => None,
         });
         let expected = [(0, ""), (0, ""), (0, "{\"city\": \"Ky"), (0, "ōto\"}"), (1, "")];
@@ -105,7 +105,7 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
     }
 }
 
-/// R-FWK-69: thoughts are told apart from the text, and go back as they came, which the service insists on.
+/// R-FWK-69: thinking is separated from the text and sent back unchanged, as the provider requires.
 #[tokio::test]
 async fn thoughts_are_told_apart_from_the_text_and_go_back() {
     let hidden = json!({"type": "redacted_thinking", "data": "c2VjcmV0"});
@@ -128,31 +128,32 @@ async fn thoughts_are_told_apart_from_the_text_and_go_back() {
     let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"});
     let said = json!({"type": "text", "text": "I look."});
     let content = json!([thought, hidden, said, call]);
-    let scripts = [Script::events(stream(&events)), Script::json(&message(&content, "tool_use"))];
+    let scripts = [ScriptedResponse::events(stream(&events)), ScriptedResponse::json(&message(&content, "tool_use"))];
     let server = Server::start(scripts).await;
-    let (in_pieces, _) = heard(&model(&server), &Request::from("Weather?")).await;
-    let whole = ask(&model(&server), &Request::from("Weather?")).await.unwrap();
+    let (in_pieces, _) = heard(&model(&server), &ChatRequest::from("Weather?")).await;
+    let whole = ask(&model(&server), &ChatRequest::from("Weather?")).await.unwrap();
     for answer in [in_pieces, whole] {
         assert_eq!((&*answer.message.text(), &answer.message.metadata["reasoning"]), ("I look.", &json!("Hm.")));
         let again = [Message::user("Weather?"), answer.message, Message::tool("toolu_1", "rain")];
-        ask(&model(&server), &Request::new(again)).await.unwrap();
+        ask(&model(&server), &ChatRequest::new(again)).await.unwrap();
         let sent = server.last().body;
         assert_eq!((&sent["messages"][1]["content"], sent.get("thinking")), (&content, None));
     }
 }
 
-/// R-FWK-68, R-FWK-69: everything of a request arrives in the service's own form; a tool called `web_search` stays ours.
+/// R-FWK-68, R-FWK-69: a complete request is sent in the provider's form; a tool named `web_search` stays a client
+/// tool.
 #[tokio::test]
 async fn everything_of_a_request_arrives() {
     let content = json!([{"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Rome"}}]);
-    let server = Server::start([Script::json(&message(&content, "tool_use"))]).await;
+    let server = Server::start([ScriptedResponse::json(&message(&content, "tool_use"))]).await;
     let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}, "required": ["mood"]});
     let mut search = weather();
     search.name = "web_search".to_owned();
-    let mut request = Request::new(conversation())
+    let mut request = ChatRequest::new(conversation())
         .tools([weather(), search])
         .tool_choice(ToolChoice::Required)
-        .format(AnswerFormat::new("report", schema))
+        .format(ResponseFormat::new("report", schema))
         .temperature(0.25)
         .stop("END");
     request.top_p = Some(0.5);
@@ -184,16 +185,16 @@ async fn everything_of_a_request_arrives() {
     assert_eq!((numbers, &body["stop_sequences"]), ((0.25, 0.5), &json!(["END"])));
 }
 
-/// R-FWK-68: a conversation that began with another provider goes on here: ids of its calls become such as this one takes,
-/// the same for a call and its result, and what says nothing is left out.
+/// R-FWK-68: a conversation with another provider continues here: tool call ids are converted consistently for calls
+/// and results, and empty content is omitted.
 #[tokio::test]
 async fn a_conversation_of_another_provider_goes_on() {
     let content = json!([{"type": "text", "text": "Fine."}]);
-    let server = Server::start([Script::json(&message(&content, "end_turn"))]).await;
+    let server = Server::start([ScriptedResponse::json(&message(&content, "end_turn"))]).await;
     let long = "x".repeat(65);
     let of = |id: &str| superstep::core::message::ToolCall::new(id, "weather", json!({"city": "Rome"}));
-    let request = Request::new([
-        Message::user(vec![Part::text(""), Part::text("Weather?")]),
+    let request = ChatRequest::new([
+        Message::user(vec![ContentPart::text(""), ContentPart::text("Weather?")]),
         Message::assistant("").with_tool_calls(["call#weather#0", &long, "plain-1"].map(of)),
         Message::tool("call#weather#0", "rain"),
         Message::tool(&*long, "sun"),
@@ -217,19 +218,20 @@ async fn a_conversation_of_another_provider_goes_on() {
     assert_ne!(called[0], called[1]);
 }
 
-/// R-FWK-69: pictures arrive, by address, whole, and as the result of a tool.
+/// R-FWK-69: images are sent by URL, embedded, and in tool results.
 #[tokio::test]
 async fn pictures_arrive() {
     let server =
-        Server::start([Script::json(&message(&json!([{"type": "text", "text": "A cat."}]), "end_turn"))]).await;
-    let parts = || vec![Part::text("Look"), Part::Image(Media::base64("aGk=", "image/png"))];
+        Server::start([ScriptedResponse::json(&message(&json!([{"type": "text", "text": "A cat."}]), "end_turn"))])
+            .await;
+    let parts = || vec![ContentPart::text("Look"), ContentPart::Image(Media::base64("aGk=", "image/png"))];
     let mut all = conversation();
     all[1] = Message::user(vec![
-        Part::Image(Media::url("https://pictures.example/cat.jpg")),
-        Part::Image(Media::url("data:image/webp;base64,aGk=")),
+        ContentPart::Image(Media::url("https://pictures.example/cat.jpg")),
+        ContentPart::Image(Media::url("data:image/webp;base64,aGk=")),
     ]);
     all[3] = Message::tool("a", parts());
-    ask(&model(&server), &Request::new(all)).await.unwrap();
+    ask(&model(&server), &ChatRequest::new(all)).await.unwrap();
     let body = server.last().body;
     let whole = |kind: &str| json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": "aGk="}});
     let by_address = json!({"type": "image", "source": {"type": "url", "url": "https://pictures.example/cat.jpg"}});
@@ -238,20 +240,23 @@ async fn pictures_arrive() {
     assert_eq!(*result, json!([{"type": "text", "text": "Look"}, whole("image/png")]));
 }
 
-/// R-FWK-69, R-FWK-71: what this service does not know is refused before anything is sent; trouble in the middle of an
-/// answer is what the service says it is.
+/// R-FWK-69, R-FWK-71: an unsupported setting is rejected before a request is sent; an error in the middle of a
+/// response is classified by the provider's text.
 #[tokio::test]
 async fn what_cannot_be_asked_is_refused_and_trouble_on_the_way_is_told() {
     let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let events = [start(), block(0, &json!({"type": "text", "text": ""})), overloaded];
-    let server = Server::start([Script::events(stream(&events))]).await;
-    let mut seeded = Request::from("Hi");
+    let server = Server::start([ScriptedResponse::events(stream(&events))]).await;
+    let mut seeded = ChatRequest::from("Hi");
     seeded.seed = Some(7);
     let error = ask(&model(&server), &seeded).await.unwrap_err();
-    assert_eq!((Trouble::of(&error), error.message().contains("seed")), (Some(Trouble::BadRequest), true));
-    let odd = Provider::anthropic("claude-high").key(KEY).base_url(&server.address);
-    assert!(ask(&odd, &Request::from("Hi")).await.unwrap_err().message().contains("`-high`"));
+    assert_eq!(
+        (ModelErrorKind::from_error(&error), error.message().contains("seed")),
+        (Some(ModelErrorKind::BadRequest), true)
+    );
+    let odd = ProviderModel::anthropic("claude-high").api_key(KEY).base_url(&server.address);
+    assert!(ask(&odd, &ChatRequest::from("Hi")).await.unwrap_err().message().contains("`-high`"));
     assert_eq!(server.count(), 0);
-    let (answer, _) = super::listen(&model(&server), &Request::from("Hi")).await;
-    assert_eq!(Trouble::of(&answer.unwrap_err()), Some(Trouble::Overloaded));
+    let (answer, _) = super::listen(&model(&server), &ChatRequest::from("Hi")).await;
+    assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(ModelErrorKind::Overloaded));
 }

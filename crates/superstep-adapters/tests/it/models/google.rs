@@ -1,15 +1,15 @@
 //! Google's `generateContent` and `streamGenerateContent`.
 
 use serde_json::{Value, json};
-use superstep_adapters::models::Provider;
-use superstep_core::message::{Media, Message, Part};
-use superstep_core::model::{AnswerFormat, Request, StopReason, ToolChoice, Trouble};
+use superstep_adapters::models::ProviderModel;
+use superstep_core::message::{ContentPart, Media, Message};
+use superstep_core::model::{ChatRequest, ModelErrorKind, ResponseFormat, StopReason, ToolChoice};
 
-use super::server::{Script, Server};
+use super::server::{ScriptedResponse, Server};
 use super::{KEY, ask, calls, conversation, heard, listen, weather};
 
-fn model(server: &Server) -> Provider {
-    Provider::google("gemini-2.5-flash").key(KEY).base_url(format!("{}/v1beta", server.address))
+fn model(server: &Server) -> ProviderModel {
+    ProviderModel::google("gemini-2.5-flash").api_key(KEY).base_url(format!("{}/v1beta", server.address))
 }
 
 fn content(parts: &Value, finish_reason: Option<&str>) -> Value {
@@ -27,16 +27,16 @@ fn content(parts: &Value, finish_reason: Option<&str>) -> Value {
     })
 }
 
-/// Events as the service writes them: with both letters of a line's end.
+/// Formats server-sent events like the provider, with CRLF line ends.
 fn stream(events: &[Value]) -> String {
     events.iter().map(|event| format!("data: {event}\r\n\r\n")).collect()
 }
 
-/// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: an answer at once, and how the service wants to be asked.
+/// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: a non-streamed response, and the form of the request.
 #[tokio::test]
 async fn an_answer_comes_at_once_when_nobody_listens() {
-    let server = Server::start([Script::json(&content(&json!([{"text": " Hello."}]), Some("STOP")))]).await;
-    let request = Request::new([Message::system("Be short."), Message::user("Hi")]);
+    let server = Server::start([ScriptedResponse::json(&content(&json!([{"text": " Hello."}]), Some("STOP")))]).await;
+    let request = ChatRequest::new([Message::system("Be short."), Message::user("Hi")]);
     let answer = ask(&model(&server), &request).await.unwrap();
     assert_eq!((&*answer.message.text(), &answer.stop), (" Hello.", &StopReason::End));
     let usage = answer.usage();
@@ -51,8 +51,8 @@ async fn an_answer_comes_at_once_when_nobody_listens() {
     assert_eq!(asked.body.get("generationConfig"), None);
 }
 
-/// R-FWK-69, U21: text and calls, which come whole, wherever the connection cuts them. Calls of two events have two ids,
-/// and their signatures go back with them.
+/// R-FWK-69, U21: streamed text and complete tool calls, independent of how the connection splits them. Calls of two
+/// events get two ids, and their signatures are sent back.
 #[tokio::test]
 async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
     let call = |city: &str| json!({"functionCall": {"name": "weather", "args": {"city": city}}});
@@ -65,8 +65,8 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
         content(&json!([call("Rome")]), Some("STOP")),
     ];
     for size in [1, 5, 100_000] {
-        let server = Server::start([Script::events(stream(&events)).cut_every(size)]).await;
-        let (answer, pieces) = heard(&model(&server), &Request::from("Weather?").tools([weather()])).await;
+        let server = Server::start([ScriptedResponse::events(stream(&events)).cut_every(size)]).await;
+        let (answer, pieces) = heard(&model(&server), &ChatRequest::from("Weather?").tools([weather()])).await;
         assert_eq!((&*answer.message.text(), &answer.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
         let expected =
             [("tool_call_0", "weather", json!({"city": "Kyōto"})), ("tool_call_1", "weather", json!({"city": "Rome"}))];
@@ -76,8 +76,8 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
 
         let results = ["tool_call_0", "tool_call_1"].map(|id| Message::tool(id, "rain"));
         let again = [Message::user("Weather?"), answer.message].into_iter().chain(results);
-        let (answer, _) = heard(&model(&server), &Request::new(again)).await;
-        // The script says the same again: calls of another turn have other ids.
+        let (answer, _) = heard(&model(&server), &ChatRequest::new(again)).await;
+        // The server repeats its response: tool calls of another turn get other ids.
         assert_eq!(calls(&answer).iter().map(|call| call.0).collect::<Vec<_>>(), ["tool_call_2", "tool_call_3"]);
         let sent = server.last().body;
         assert_eq!(sent["contents"][1]["parts"][1]["thoughtSignature"], "c2ln");
@@ -86,17 +86,17 @@ async fn text_and_calls_come_in_pieces_wherever_they_are_cut() {
     }
 }
 
-/// R-FWK-68, R-FWK-69: everything of a request arrives in the service's own form.
+/// R-FWK-68, R-FWK-69: a complete request is sent in the provider's form.
 #[tokio::test]
 async fn everything_of_a_request_arrives() {
-    let server = Server::start([Script::json(&content(&json!([{"text": "{}"}]), Some("MAX_TOKENS")))]).await;
+    let server = Server::start([ScriptedResponse::json(&content(&json!([{"text": "{}"}]), Some("MAX_TOKENS")))]).await;
     let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}, "required": ["mood"]});
     let mut messages = conversation();
-    messages.push(Message::user(vec![Part::Image(Media::base64("aGk=", "image/png"))]));
-    let mut request = Request::new(messages)
+    messages.push(Message::user(vec![ContentPart::Image(Media::base64("aGk=", "image/png"))]));
+    let mut request = ChatRequest::new(messages)
         .tools([weather()])
         .tool_choice(ToolChoice::Named("weather".to_owned()))
-        .format(AnswerFormat::new("report", schema.clone()))
+        .format(ResponseFormat::new("report", schema.clone()))
         .temperature(0.25)
         .max_tokens(300)
         .stop("END");
@@ -126,33 +126,33 @@ async fn everything_of_a_request_arrives() {
     assert_eq!((numbers, &config["stopSequences"]), ([0.25, 0.5, 300.0, 42.0], &json!(["END"])));
 }
 
-/// R-FWK-71: a question that is blocked is refused content, an answer that is filtered says so, and one that ends without
-/// a reason broke off.
+/// R-FWK-71: a blocked prompt is a content refusal, a filtered response reports its stop reason, and a response
+/// without a stop reason is incomplete.
 #[tokio::test]
 async fn blocked_filtered_and_broken_answers_are_told_apart() {
     let blocked =
         json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 3}});
-    let scripts = [Script::json(&blocked), Script::events(stream(std::slice::from_ref(&blocked)))];
+    let scripts = [ScriptedResponse::json(&blocked), ScriptedResponse::events(stream(std::slice::from_ref(&blocked)))];
     let server = Server::start(scripts).await;
-    let whole = ask(&model(&server), &Request::from("Harm?")).await.unwrap_err();
-    let in_pieces = listen(&model(&server), &Request::from("Harm?")).await.0.unwrap_err();
+    let whole = ask(&model(&server), &ChatRequest::from("Harm?")).await.unwrap_err();
+    let in_pieces = listen(&model(&server), &ChatRequest::from("Harm?")).await.0.unwrap_err();
     for error in [whole, in_pieces] {
-        assert_eq!(Trouble::of(&error), Some(Trouble::ContentRefused), "{error}");
+        assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::ContentFiltered), "{error}");
         assert!(error.message().contains("PROHIBITED_CONTENT"), "{error}");
     }
     let filtered =
         json!({"candidates": [{"finishReason": "SAFETY", "index": 0}], "usageMetadata": {"promptTokenCount": 3}});
     let half = content(&json!([{"text": "Half"}]), None);
     let scripts = [
-        Script::events(stream(&[half.clone(), filtered])),
-        Script::events(stream(std::slice::from_ref(&half))),
-        Script::events(""),
+        ScriptedResponse::events(stream(&[half.clone(), filtered])),
+        ScriptedResponse::events(stream(std::slice::from_ref(&half))),
+        ScriptedResponse::events(""),
     ];
     let server = Server::start(scripts).await;
-    let (answer, _) = heard(&model(&server), &Request::from("Hm?")).await;
+    let (answer, _) = heard(&model(&server), &ChatRequest::from("Hm?")).await;
     assert_eq!((&*answer.message.text(), &answer.stop), ("Half", &StopReason::Refused));
-    for trouble in [Trouble::BrokenOff, Trouble::BadAnswer] {
-        let (answer, _) = listen(&model(&server), &Request::from("Hm?")).await;
-        assert_eq!(Trouble::of(&answer.unwrap_err()), Some(trouble));
+    for trouble in [ModelErrorKind::StreamInterrupted, ModelErrorKind::InvalidResponse] {
+        let (answer, _) = listen(&model(&server), &ChatRequest::from("Hm?")).await;
+        assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(trouble));
     }
 }

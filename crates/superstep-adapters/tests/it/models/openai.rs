@@ -1,18 +1,18 @@
 //! OpenAI's chat completions.
 
 use serde_json::{Value, json};
-use superstep_adapters::models::Provider;
-use superstep_core::message::{Media, Message, Part, ToolCall};
-use superstep_core::model::{AnswerFormat, Piece, Request, StopReason, ToolChoice, Trouble};
+use superstep_adapters::models::ProviderModel;
+use superstep_core::message::{ContentPart, Media, Message, ToolCall};
+use superstep_core::model::{ChatRequest, MessageChunk, ModelErrorKind, ResponseFormat, StopReason, ToolChoice};
 
-use super::server::{Script, Server, data};
+use super::server::{ScriptedResponse, Server, data};
 use super::{KEY, ask, calls, conversation, heard, weather};
 
-fn model(server: &Server) -> Provider {
-    Provider::openai("gpt-4.1-mini").key(KEY).base_url(format!("{}/v1", server.address))
+fn model(server: &Server) -> ProviderModel {
+    ProviderModel::openai("gpt-4.1-mini").api_key(KEY).base_url(format!("{}/v1", server.address))
 }
 
-/// A whole answer with this message, as the service writes it.
+/// Returns a completion with this message in the provider's form.
 pub(super) fn completion(message: &Value, finish_reason: &str) -> Value {
     json!({
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1_741_569_952, "model": "gpt-4.1-mini-2025-04-14",
@@ -26,7 +26,7 @@ pub(super) fn completion(message: &Value, finish_reason: &str) -> Value {
     })
 }
 
-/// An event with this choice.
+/// Returns a streamed event with this choice.
 pub(super) fn chunk(delta: &Value, finish_reason: Option<&str>) -> Value {
     let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason});
     json!({
@@ -40,17 +40,17 @@ pub(super) fn usage_event() -> Value {
     json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [], "usage": usage})
 }
 
-/// Events of an answer, with the mark of its end.
+/// Formats the events of a response with the end marker.
 pub(super) fn stream(events: &[Value]) -> String {
     data(events) + "data: [DONE]\n\n"
 }
 
-/// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: an answer at once, with what it cost and who gave it. The text is not touched.
+/// R-FWK-67, R-FWK-69, R-FWK-70, R-FWK-75: a non-streamed response with usage and model. The text is not trimmed.
 #[tokio::test]
 async fn an_answer_comes_at_once_when_nobody_listens() {
     let message = json!({"role": "assistant", "content": "  Hello.\n", "refusal": null, "annotations": []});
-    let server = Server::start([Script::json(&completion(&message, "stop"))]).await;
-    let request = Request::new([Message::system("Be short."), Message::user("Hi")]);
+    let server = Server::start([ScriptedResponse::json(&completion(&message, "stop"))]).await;
+    let request = ChatRequest::new([Message::system("Be short."), Message::user("Hi")]);
     let answer = ask(&model(&server), &request).await.unwrap();
     assert_eq!((&*answer.message.text(), &answer.stop), ("  Hello.\n", &StopReason::End));
     let usage = answer.usage();
@@ -69,7 +69,7 @@ async fn an_answer_comes_at_once_when_nobody_listens() {
     }
 }
 
-/// R-FWK-67, R-FWK-69, U21: an answer in pieces is the same wherever the connection cuts it, in letters and in events.
+/// R-FWK-67, R-FWK-69, U21: a streamed response is independent of how the connection splits characters and events.
 #[tokio::test]
 async fn an_answer_comes_in_pieces_wherever_it_is_cut() {
     let events = stream(&[
@@ -81,8 +81,8 @@ async fn an_answer_comes_in_pieces_wherever_it_is_cut() {
         usage_event(),
     ]);
     for size in [1, 2, 3, 7, 100, 100_000] {
-        let server = Server::start([Script::events(events.as_str()).cut_every(size)]).await;
-        let (answer, pieces) = heard(&model(&server), &Request::from("Hi")).await;
+        let server = Server::start([ScriptedResponse::events(events.as_str()).cut_every(size)]).await;
+        let (answer, pieces) = heard(&model(&server), &ChatRequest::from("Hi")).await;
         assert_eq!((&*answer.message.text(), &answer.stop), ("Grüße, 日本 😀!", &StopReason::End), "{size}");
         assert_eq!(pieces.len(), 3, "{size}");
         assert_eq!((answer.usage().total_tokens, answer.usage().estimated), (29, false));
@@ -92,7 +92,7 @@ async fn an_answer_comes_in_pieces_wherever_it_is_cut() {
     }
 }
 
-/// R-FWK-69: two calls whose arguments come in fragments that take turns, with comments that keep the connection alive.
+/// R-FWK-69: two tool calls with interleaved argument fragments, and comments as keep-alive.
 #[tokio::test]
 async fn calls_in_fragments_are_put_together() {
     let first = |index: usize, id: &str| {
@@ -115,14 +115,14 @@ async fn calls_in_fragments_are_put_together() {
     ];
     let body = format!(": keep alive\n\n{}", stream(&events));
     for size in [1, 10_000] {
-        let server = Server::start([Script::events(body.as_str()).cut_every(size)]).await;
-        let request = Request::from("Weather?").tools([weather()]);
+        let server = Server::start([ScriptedResponse::events(body.as_str()).cut_every(size)]).await;
+        let request = ChatRequest::from("Weather?").tools([weather()]);
         let (answer, pieces) = heard(&model(&server), &request).await;
         let expected =
             [("call_Xy1", "weather", json!({"city": "Paris"})), ("call_Xy2", "weather", json!({"city": "Rome"}))];
         assert_eq!((calls(&answer), &answer.stop), (expected.to_vec(), &StopReason::ToolCalls));
         let fragments = pieces.iter().filter_map(|piece| match piece {
-            Piece::ToolCall(piece) => Some((piece.index, piece.args.as_str())),
+            MessageChunk::ToolCall(piece) => Some((piece.index, piece.args.as_str())),
             _ => None,
         });
         let expected = [(0, ""), (0, "{\"ci"), (1, ""), (1, "{\"city\":\"Rome\"}"), (0, "ty\":\"Paris\"}")];
@@ -130,20 +130,21 @@ async fn calls_in_fragments_are_put_together() {
     }
 }
 
-/// R-FWK-68, R-FWK-69: everything of a request arrives in the service's own form, and an open call is closed.
+/// R-FWK-68, R-FWK-69: a complete request is sent in the provider's form, and an open tool call gets a result.
 #[tokio::test]
 async fn everything_of_a_request_arrives() {
     let server =
-        Server::start([Script::json(&completion(&json!({"role": "assistant", "content": "{}"}), "stop"))]).await;
+        Server::start([ScriptedResponse::json(&completion(&json!({"role": "assistant", "content": "{}"}), "stop"))])
+            .await;
     let schema = json!({
         "type": "object",
         "properties": {"mood": {"type": "string"}, "note": {"type": "string"}},
         "required": ["mood"],
     });
-    let mut request = Request::new(conversation())
+    let mut request = ChatRequest::new(conversation())
         .tools([weather()])
         .tool_choice(ToolChoice::Named("weather".to_owned()))
-        .format(AnswerFormat::new("report", schema))
+        .format(ResponseFormat::new("report", schema))
         .temperature(0.25)
         .max_tokens(300)
         .stop("END");
@@ -169,7 +170,7 @@ async fn everything_of_a_request_arrives() {
     let tool = &body["tools"][0]["function"];
     assert_eq!((&tool["name"], &tool["parameters"]["required"]), (&json!("weather"), &json!(["city"])));
     assert_eq!(body["tool_choice"], json!({"type": "function", "function": {"name": "weather"}}));
-    // The dialect of this service: nothing more than is named, and all that is named is required.
+    // The provider's strict mode: no additional properties, and all properties required.
     let format = &body["response_format"];
     assert_eq!((&format["type"], &format["json_schema"]["strict"]), (&json!("json_schema"), &json!(true)));
     assert_eq!(format["json_schema"]["name"], "report");
@@ -179,7 +180,7 @@ async fn everything_of_a_request_arrives() {
     assert_eq!((numbers, &body["stop"]), ([0.25, 0.5, 300.0, 42.0], &json!(["END"])));
 }
 
-/// R-FWK-69: arguments that are not JSON are kept as they came, in both ways of answering, and can be sent back.
+/// R-FWK-69: arguments that are not JSON are kept in both kinds of calls and can be sent back.
 #[tokio::test]
 async fn arguments_that_are_not_json_do_not_lose_the_answer() {
     let call = json!({"id": "x", "type": "function", "function": {"name": "weather", "arguments": "{city: Paris"}});
@@ -192,23 +193,24 @@ async fn arguments_that_are_not_json_do_not_lose_the_answer() {
         ),
         chunk(&json!({}), Some("tool_calls")),
     ];
-    let scripts = [Script::json(&completion(&message, "tool_calls")), Script::events(stream(&events))];
+    let scripts =
+        [ScriptedResponse::json(&completion(&message, "tool_calls")), ScriptedResponse::events(stream(&events))];
     let server = Server::start(scripts).await;
-    let request = Request::from("Weather?").tools([weather()]);
+    let request = ChatRequest::from("Weather?").tools([weather()]);
     let whole = ask(&model(&server), &request).await.unwrap();
     let (in_pieces, _) = heard(&model(&server), &request).await;
     let expected = [("x", "weather", json!("{city: Paris"))];
     assert_eq!((calls(&whole), calls(&in_pieces)), (expected.to_vec(), expected.to_vec()));
-    // No usage came with the pieces, so it is an estimate that says so.
+    // The stream contained no usage, so it is estimated and marked as such.
     assert!(in_pieces.usage().estimated && in_pieces.usage().output_tokens > 0);
 
-    let again = Request::new([Message::user("Weather?"), in_pieces.message, Message::tool("x", "not JSON")]);
+    let again = ChatRequest::new([Message::user("Weather?"), in_pieces.message, Message::tool("x", "not JSON")]);
     let _ = heard(&model(&server), &again).await;
     let sent = server.last().body["messages"][1]["tool_calls"][0]["function"]["arguments"].clone();
     assert_eq!(serde_json::from_str::<Value>(sent.as_str().unwrap()).unwrap(), json!({"unparsed": "{city: Paris"}));
 }
 
-/// R-FWK-71: a model that refuses, or whose answer was filtered or cut, says so, and what it said is kept.
+/// R-FWK-71: a refusal, a filtered and a truncated response report their stop reason, and the text is kept.
 #[tokio::test]
 async fn a_refusal_and_a_cut_answer_say_so() {
     let refusal = json!({"role": "assistant", "content": null, "refusal": "I cannot help with that."});
@@ -218,21 +220,21 @@ async fn a_refusal_and_a_cut_answer_say_so() {
         chunk(&json!({"refusal": "help with that."}), None),
         chunk(&json!({}), Some("stop")),
     ];
-    let scripts = [Script::json(&completion(&refusal, "stop")), Script::events(stream(&events))];
+    let scripts = [ScriptedResponse::json(&completion(&refusal, "stop")), ScriptedResponse::events(stream(&events))];
     let server = Server::start(scripts).await;
-    let request = Request::from("Harm?");
+    let request = ChatRequest::from("Harm?");
     for answer in [ask(&model(&server), &request).await.unwrap(), heard(&model(&server), &request).await.0] {
         let expected = ("I cannot help with that.", &StopReason::Refused);
         assert_eq!((&*answer.message.text(), &answer.stop), expected);
     }
     for (word, stop) in [("content_filter", StopReason::Refused), ("length", StopReason::Length)] {
         let message = json!({"role": "assistant", "content": "Half"});
-        let server = Server::start([Script::json(&completion(&message, word))]).await;
+        let server = Server::start([ScriptedResponse::json(&completion(&message, word))]).await;
         assert_eq!(ask(&model(&server), &request).await.unwrap().stop, stop);
     }
 }
 
-/// R-FWK-69: reasoning comes as pieces of its own and stays with the message.
+/// R-FWK-69: reasoning is emitted as separate chunks and kept with the message.
 #[tokio::test]
 async fn reasoning_is_told_apart_from_the_text() {
     let events = [
@@ -242,27 +244,30 @@ async fn reasoning_is_told_apart_from_the_text() {
         chunk(&json!({}), Some("stop")),
     ];
     let message = json!({"role": "assistant", "content": "Four.", "reasoning_content": "Let me see."});
-    let scripts = [Script::events(stream(&events)), Script::json(&completion(&message, "stop"))];
+    let scripts = [ScriptedResponse::events(stream(&events)), ScriptedResponse::json(&completion(&message, "stop"))];
     let server = Server::start(scripts).await;
-    let (in_pieces, pieces) = heard(&model(&server), &Request::from("2+2?")).await;
-    assert_eq!(pieces[0], Piece::Reasoning("Let me ".to_owned()));
-    let whole = ask(&model(&server), &Request::from("2+2?")).await.unwrap();
+    let (in_pieces, pieces) = heard(&model(&server), &ChatRequest::from("2+2?")).await;
+    assert_eq!(pieces[0], MessageChunk::Reasoning("Let me ".to_owned()));
+    let whole = ask(&model(&server), &ChatRequest::from("2+2?")).await.unwrap();
     for answer in [in_pieces, whole] {
         assert_eq!((&*answer.message.text(), &answer.message.metadata["reasoning"]), ("Four.", &json!("Let me see.")));
     }
 }
 
-/// R-FWK-69: pictures go with texts, by address or whole; what cannot be sent is refused and nothing is asked.
+/// R-FWK-69: images are sent with texts, by URL or embedded; unsupported parts are rejected before a request is sent.
 #[tokio::test]
 async fn pictures_arrive_and_sounds_are_refused() {
-    let server =
-        Server::start([Script::json(&completion(&json!({"role": "assistant", "content": "A cat."}), "stop"))]).await;
+    let server = Server::start([ScriptedResponse::json(&completion(
+        &json!({"role": "assistant", "content": "A cat."}),
+        "stop",
+    ))])
+    .await;
     let parts = vec![
-        Part::text("What is this?"),
-        Part::Image(Media::url("https://pictures.example/cat.png")),
-        Part::Image(Media::base64("aGk=", "image/gif")),
+        ContentPart::text("What is this?"),
+        ContentPart::Image(Media::url("https://pictures.example/cat.png")),
+        ContentPart::Image(Media::base64("aGk=", "image/gif")),
     ];
-    ask(&model(&server), &Request::new([Message::user(parts)])).await.unwrap();
+    ask(&model(&server), &ChatRequest::new([Message::user(parts)])).await.unwrap();
     let expected = json!([
         {"type": "text", "text": "What is this?"},
         {"type": "image_url", "image_url": {"url": "https://pictures.example/cat.png"}},
@@ -271,15 +276,15 @@ async fn pictures_arrive_and_sounds_are_refused() {
     assert_eq!(server.last().body["messages"][0]["content"], expected);
 
     let rows = [
-        (Message::user(vec![Part::Audio(Media::base64("aGk=", "audio/wav"))]), "`audio`"),
-        (Message::user(vec![Part::Other(json!({"type": "video"}))]), "`video`"),
-        (Message::tool("a", vec![Part::Image(Media::url("https://a.example/b.png"))]), "`image`"),
+        (Message::user(vec![ContentPart::Audio(Media::base64("aGk=", "audio/wav"))]), "`audio`"),
+        (Message::user(vec![ContentPart::Other(json!({"type": "video"}))]), "`video`"),
+        (Message::tool("a", vec![ContentPart::Image(Media::url("https://a.example/b.png"))]), "`image`"),
         (Message::new(superstep_core::message::Role::Tool, "who asked?"), "which call"),
     ];
     for (message, named) in rows {
         let call = Message::assistant("").with_tool_calls([ToolCall::new("a", "weather", json!({}))]);
-        let error = ask(&model(&server), &Request::new([call, message])).await.unwrap_err();
-        assert_eq!(Trouble::of(&error), Some(Trouble::BadRequest), "{error}");
+        let error = ask(&model(&server), &ChatRequest::new([call, message])).await.unwrap_err();
+        assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::BadRequest), "{error}");
         assert!(error.message().contains(named), "{error}");
     }
     assert_eq!(server.count(), 1);

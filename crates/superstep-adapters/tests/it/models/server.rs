@@ -1,4 +1,4 @@
-//! A small HTTP server that answers as it is told: in pieces of any size, cut off, or never.
+//! A small HTTP server with scripted responses: in chunks of any size, truncated, or stalled.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -7,27 +7,27 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// One answer.
+/// A scripted response.
 #[derive(Clone, Debug)]
-pub(super) struct Script {
+pub(super) struct ScriptedResponse {
     status: u16,
     head: String,
     chunks: Vec<Vec<u8>>,
-    end: End,
+    end: ResponseEnd,
 }
 
-/// How an answer ends.
+/// End of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum End {
+enum ResponseEnd {
     Whole,
     Cut,
     Hang,
 }
 
-impl Script {
-    /// An answer with a status, lines of the head, and a body.
+impl ScriptedResponse {
+    /// Creates a response with a status, header lines and a body.
     pub(super) fn new(status: u16, head: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, head: head.to_owned(), chunks: vec![body.into()], end: End::Whole }
+        Self { status, head: head.to_owned(), chunks: vec![body.into()], end: ResponseEnd::Whole }
     }
 
     pub(super) fn json(body: &Value) -> Self {
@@ -42,59 +42,59 @@ impl Script {
         Self::new(200, "content-type: text/event-stream; charset=utf-8\r\n", body)
     }
 
-    /// The body in chunks of that many bytes, wherever that cuts letters and events.
+    /// Splits the body into chunks of this many bytes, regardless of characters and events.
     pub(super) fn cut_every(mut self, bytes: usize) -> Self {
         let body = self.chunks.concat();
         self.chunks = body.chunks(bytes).map(<[u8]>::to_vec).collect();
         self
     }
 
-    /// The connection is closed in the middle of the body.
+    /// Closes the connection in the middle of the body.
     pub(super) fn broken(mut self) -> Self {
-        self.end = End::Cut;
+        self.end = ResponseEnd::Cut;
         self
     }
 
-    /// Nothing comes after the body, and it does not end.
+    /// Stalls after the body without ending the response.
     pub(super) fn hanging(mut self) -> Self {
-        self.end = End::Hang;
+        self.end = ResponseEnd::Hang;
         self
     }
 }
 
-/// Events of nothing but data, as OpenAI writes them.
+/// Formats server-sent events with data only, like OpenAI.
 pub(super) fn data(events: &[Value]) -> String {
     events.iter().map(|event| format!("data: {event}\n\n")).collect()
 }
 
-/// What was asked.
+/// A received request.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ReceivedRequest {
     /// Method and path.
     pub(super) line: String,
     head: Vec<(String, String)>,
     pub(super) body: Value,
 }
 
-impl Asked {
-    /// A line of the head.
+impl ReceivedRequest {
+    /// Returns the value of a header.
     pub(super) fn head(&self, name: &str) -> Option<&str> {
         self.head.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// The server: gives the answers one after the other, the last one again and again.
+/// The server: returns the responses one after the other, and repeats the last one.
 pub(super) struct Server {
     pub(super) address: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl Server {
-    pub(super) async fn start(scripts: impl IntoIterator<Item = Script>) -> Self {
+    pub(super) async fn start(scripts: impl IntoIterator<Item = ScriptedResponse>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
-        let mut scripts: VecDeque<Script> = scripts.into_iter().collect();
+        let asked: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
+        let mut scripts: VecDeque<ScriptedResponse> = scripts.into_iter().collect();
         let record = asked.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -106,8 +106,8 @@ impl Server {
         Self { address, asked }
     }
 
-    /// What was asked last.
-    pub(super) fn last(&self) -> Asked {
+    /// Returns the last received request.
+    pub(super) fn last(&self) -> ReceivedRequest {
         self.asked.lock().unwrap().last().unwrap().clone()
     }
 
@@ -116,11 +116,15 @@ impl Server {
     }
 }
 
-async fn serve(mut stream: TcpStream, script: &Script, record: &Mutex<Vec<Asked>>) -> std::io::Result<()> {
+async fn serve(
+    mut stream: TcpStream,
+    script: &ScriptedResponse,
+    record: &Mutex<Vec<ReceivedRequest>>,
+) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let asked = read(&mut stream).await?;
     record.lock().unwrap().push(asked);
-    let Script { status, head, chunks, end } = script;
+    let ScriptedResponse { status, head, chunks, end } = script;
     let start = format!("HTTP/1.1 {status} So\r\n{head}transfer-encoding: chunked\r\nconnection: close\r\n\r\n");
     stream.write_all(start.as_bytes()).await?;
     for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
@@ -131,14 +135,14 @@ async fn serve(mut stream: TcpStream, script: &Script, record: &Mutex<Vec<Asked>
         tokio::task::yield_now().await;
     }
     match end {
-        End::Whole => stream.write_all(b"0\r\n\r\n").await?,
-        End::Cut => {}
-        End::Hang => std::future::pending().await,
+        ResponseEnd::Whole => stream.write_all(b"0\r\n\r\n").await?,
+        ResponseEnd::Cut => {}
+        ResponseEnd::Hang => std::future::pending().await,
     }
     stream.shutdown().await
 }
 
-async fn read(stream: &mut TcpStream) -> std::io::Result<Asked> {
+async fn read(stream: &mut TcpStream) -> std::io::Result<ReceivedRequest> {
     let mut bytes = Vec::new();
     let split = loop {
         if let Some(split) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -160,5 +164,5 @@ async fn read(stream: &mut TcpStream) -> std::io::Result<Asked> {
         stream.read_buf(&mut bytes).await?;
     }
     let body = serde_json::from_slice(&bytes[split + 4..]).unwrap();
-    Ok(Asked { line, head, body })
+    Ok(ReceivedRequest { line, head, body })
 }

@@ -1,5 +1,5 @@
-//! Connections that are lost, servers that die, transactions that are taken back: a run waits and goes on, and nothing
-//! is saved twice or told falsely.
+//! Lost connections, killed servers and rolled-back transactions: a run waits and continues, and nothing is saved
+//! twice or reported incorrectly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,35 +7,42 @@ use std::time::Duration;
 
 use superstep::core::port::SharedCheckpointer;
 use superstep::prelude::*;
-use superstep::{Code, Durability};
-use superstep_adapters::postgres::Postgres;
+use superstep::{Durability, ErrorCode};
+use superstep_adapters::postgres::PostgresCheckpointer;
 use superstep_core::testing::block_on;
 
 use super::cluster::Cluster;
-use super::proxy::{Cut, Proxy};
-use super::walk::{Held, Walk, held, walk};
+use super::full_graph::{Held, Walk, held, walk};
+use super::proxy::{DisconnectPoint, Proxy};
 use super::{options, schema, until};
 
-/// What a walk leaves when nothing goes wrong.
+/// Returns the result of an undisturbed run.
 fn undisturbed(steps: u64, durability: Durability) -> (Walk, Held) {
-    let memory = Memory::new();
+    let memory = MemoryCheckpointer::new();
     let run = walk(memory.clone(), steps, |_| ())
-        .run(Walk::input().log("begin".to_owned()))
+        .invoke(Walk::input().log("begin".to_owned()))
         .thread("t")
         .durability(durability);
-    ((*run.wait().unwrap().state).clone(), held(&memory, "t"))
+    ((*run.wait_blocking().unwrap().state).clone(), held(&memory, "t"))
 }
 
-/// Walks on a store and compares what it leaves with a walk that nothing disturbs.
-fn check(store: &Postgres, steps: u64, durability: Durability, see: impl Fn(u64) + std::marker::Send + Sync + 'static) {
-    let run =
-        walk(store.clone(), steps, see).run(Walk::input().log("begin".to_owned())).thread("t").durability(durability);
+/// Runs the graph and compares the result with that of an undisturbed run.
+fn check(
+    store: &PostgresCheckpointer,
+    steps: u64,
+    durability: Durability,
+    see: impl Fn(u64) + std::marker::Send + Sync + 'static,
+) {
+    let run = walk(store.clone(), steps, see)
+        .invoke(Walk::input().log("begin".to_owned()))
+        .thread("t")
+        .durability(durability);
     let (state, checkpoints) = undisturbed(steps, durability);
-    assert_eq!(*run.wait().unwrap().state, state);
+    assert_eq!(*run.wait_blocking().unwrap().state, state);
     assert_eq!(held(store, "t"), checkpoints);
 }
 
-/// R-FWK-37, S10: connections that an administrator ends in the middle of commits are replaced.
+/// R-FWK-37, S10: connections that an administrator terminates during commits are replaced.
 #[test]
 fn a_run_survives_the_end_of_its_connections() {
     let (cluster, name) = (Cluster::shared(), schema());
@@ -53,7 +60,7 @@ fn a_run_survives_the_end_of_its_connections() {
         }
         ended
     });
-    // The second half is walked while connections are ended.
+    // The second half runs while connections are terminated.
     check(&store, 12, Durability::Sync, move |steps| {
         while steps == 6 && !has_begun.load(Ordering::Relaxed) {
             std::thread::yield_now();
@@ -63,7 +70,7 @@ fn a_run_survives_the_end_of_its_connections() {
     assert!(ending.join().unwrap() > 0, "nothing was ended, so nothing was shown");
 }
 
-/// R-FWK-37, S9: a server that is killed and comes back is waited for; what was told is there.
+/// R-FWK-37, S9: a run waits for a server that is killed and restarted, and everything reported as saved is stored.
 #[test]
 fn a_run_survives_the_death_of_the_server() {
     let cluster = Arc::new(Cluster::own("killed"));
@@ -77,36 +84,37 @@ fn a_run_survives_the_death_of_the_server() {
     });
 }
 
-/// R-FWK-37, S9: a server that stays away is told, with what is safe and what to do, and the thread goes on later.
+/// R-FWK-37, S9: a server that stays unavailable results in an error that states the outcome, and the thread can be
+/// continued later.
 #[test]
 fn a_server_that_stays_away_is_told() {
     let cluster = Arc::new(Cluster::own("away"));
-    let store = block_on(options().patience(Duration::from_millis(500)).connect(&cluster.url())).unwrap();
+    let store = block_on(options().retry_timeout(Duration::from_millis(500)).connect(&cluster.url())).unwrap();
     let killed = cluster.clone();
     let graph = walk(store.clone(), 3, move |steps| {
-        if steps == 1 && killed.folder().join("armed").exists() {
-            std::fs::remove_file(killed.folder().join("armed")).unwrap();
+        if steps == 1 && killed.server_dir().join("armed").exists() {
+            std::fs::remove_file(killed.server_dir().join("armed")).unwrap();
             killed.kill();
         }
     });
-    std::fs::write(cluster.folder().join("armed"), "").unwrap();
-    let error = graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap_err();
-    assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, true), "{error}");
+    std::fs::write(cluster.server_dir().join("armed"), "").unwrap();
+    let error = graph.invoke(Walk::input().log("begin".to_owned())).thread("t").wait_blocking().unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, true), "{error}");
     let text = error.to_string();
     assert!(text.contains("could not be reached for 500ms") && text.contains("may or may not be saved"), "{text}");
     cluster.restart();
     let (state, _) = undisturbed(3, Durability::Sync);
-    // The lease of the run that failed is given back once the server hears of it.
-    let done = until(|| graph.go_on("t").wait().ok());
+    // The lease of the failed run is released once the server is available.
+    let done = until(|| graph.continue_thread("t").wait_blocking().ok());
     assert_eq!(*done.state, state);
 }
 
-/// R-FWK-37, S14: a server that has lost what it had told as saved, such as after a failover, is told: the run does not go
-/// on beside its own history.
+/// R-FWK-37, S14: a server that lost committed data, for example after a failover, is detected: the run does not
+/// continue on a different history.
 #[test]
 fn a_history_that_moved_back_is_told() {
     let (cluster, name) = (Cluster::shared(), schema());
-    let store = block_on(Postgres::options().schema(&name).connect(&cluster.url())).unwrap();
+    let store = block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap();
     let lose = format!(
         "DELETE FROM {name}.checkpoint c USING (SELECT line, max(number) AS number FROM {name}.checkpoint GROUP BY line) \
          AS last WHERE c.line = last.line AND c.number = last.number"
@@ -116,11 +124,11 @@ fn a_history_that_moved_back_is_told() {
             cluster.query(&lose);
         }
     });
-    let error = graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap_err();
-    assert_eq!((error.code(), error.is_retryable()), (Code::NotFound, false), "{error}");
+    let error = graph.invoke(Walk::input().log("begin".to_owned())).thread("t").wait_blocking().unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), (ErrorCode::NotFound, false), "{error}");
 }
 
-/// R-FWK-37, S11: when the line is cut at a commit it comes out once, whether or not the server had done it.
+/// R-FWK-37, S11: a commit during which the connection breaks is stored once, whether or not the server executed it.
 #[test]
 fn a_commit_of_which_nobody_heard_comes_out_once() {
     let cluster = Cluster::shared();
@@ -130,12 +138,12 @@ fn a_commit_of_which_nobody_heard_comes_out_once() {
         loop {
             commit += 1;
             let before = proxy.cuts();
-            for cut in [Cut::Before, Cut::After] {
+            for cut in [DisconnectPoint::Before, DisconnectPoint::After] {
                 let store = block_on(options().connect(&cluster.url_at(proxy.port()))).unwrap();
                 proxy.cut_at(commit, cut);
                 check(&store, 2, durability, |_| ());
             }
-            // Siblings that end together may be saved together, so not every walk has as many commits.
+            // Parallel tasks that end at the same time may share a commit, so the number of commits varies.
             if proxy.cuts() == before {
                 break;
             }
@@ -145,7 +153,7 @@ fn a_commit_of_which_nobody_heard_comes_out_once() {
     }
 }
 
-/// Makes the server fail so many commits with a code.
+/// Makes the next commits fail with an SQLSTATE.
 fn plant(cluster: &Cluster, schema: &str, code: &str, times: usize) {
     cluster.query(&format!(
         "CREATE SEQUENCE {schema}.tries; \
@@ -156,7 +164,7 @@ fn plant(cluster: &Cluster, schema: &str, code: &str, times: usize) {
     ));
 }
 
-/// R-FWK-37, S9, S12, S13, S15: what a server can get over is tried again, as often as is sensible.
+/// R-FWK-37, S9, S12, S13, S15: transient errors are retried a limited number of times.
 #[test]
 fn what_passes_is_tried_again() {
     let cluster = Cluster::shared();
@@ -164,7 +172,7 @@ fn what_passes_is_tried_again() {
         [("40001", 5), ("40P01", 5), ("57P01", 3), ("57P03", 3), ("08006", 3), ("53300", 3), ("25006", 3)]
     {
         let name = schema();
-        let store = block_on(Postgres::options().schema(&name).connect(&cluster.url())).unwrap();
+        let store = block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap();
         plant(&cluster, &name, code, times);
         check(&store, 1, Durability::Sync, |_| ());
         let tries: usize = cluster.query(&format!("SELECT last_value FROM {name}.tries")).parse().unwrap();
@@ -172,7 +180,8 @@ fn what_passes_is_tried_again() {
     }
 }
 
-/// R-FWK-37, S12, S13, S16: what does not pass is told in words, nothing of it is saved, and the thread goes on when it is over.
+/// R-FWK-37, S12, S13, S16: a permanent error is returned with help, nothing is saved, and the thread can be
+/// continued afterwards.
 #[test]
 fn what_does_not_pass_is_told() {
     let cluster = Cluster::shared();
@@ -186,25 +195,28 @@ fn what_does_not_pass_is_told() {
     ] {
         let name = schema();
         let patience = Duration::from_millis(200);
-        let store = block_on(Postgres::options().schema(&name).patience(patience).connect(&cluster.url())).unwrap();
+        let store =
+            block_on(PostgresCheckpointer::options().schema(&name).retry_timeout(patience).connect(&cluster.url()))
+                .unwrap();
         plant(&cluster, &name, code, usize::MAX >> 1);
         let graph = walk(store.clone(), 1, |_| ());
-        let error = graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap_err();
+        let error = graph.invoke(Walk::input().log("begin".to_owned())).thread("t").wait_blocking().unwrap_err();
         let text = error.to_string();
         assert!(text.contains(told) && text.contains("help: "), "{code}: {text}");
         assert_eq!(error.is_retryable(), is_retryable, "{code}");
         assert!(held(&store, "t").is_empty(), "{code}");
         cluster.query(&format!("DROP TRIGGER fail ON {name}.checkpoint"));
-        let done = graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap();
+        let done = graph.invoke(Walk::input().log("begin".to_owned())).thread("t").wait_blocking().unwrap();
         assert_eq!(*done.state, undisturbed(1, Durability::Sync).0, "{code}");
     }
 }
 
-/// R-FWK-37, S15: while all connections are in use a call waits as long as for a server that is away, then says so.
+/// R-FWK-37, S15: while all connections are in use, a call waits for the retry timeout and then returns an error.
 #[test]
 fn a_crowd_is_told_to_come_again() {
     let (cluster, name) = (Cluster::shared(), schema());
-    let few = Postgres::options().schema(&name).connections(1).patience(Duration::from_millis(300));
+    let few =
+        PostgresCheckpointer::options().schema(&name).max_connections(1).retry_timeout(Duration::from_millis(300));
     let store = block_on(few.connect(&cluster.url())).unwrap();
     let locked = format!("SELECT count(*) FROM pg_locks WHERE relation = '{name}.thread'::regclass");
     let url = cluster.url();
@@ -213,14 +225,14 @@ fn a_crowd_is_told_to_come_again() {
     let waiting = std::thread::spawn(move || block_on(SharedCheckpointer::new(waits).status(&"t".into())));
     until(|| (cluster.query(&locked) == "2").then_some(()));
     let error = block_on(SharedCheckpointer::new(store.clone()).status(&"t".into())).unwrap_err();
-    assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, true));
+    assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, true));
     let text = error.to_string();
     assert!(text.contains("all connections to PostgreSQL") && text.contains("in use for 300ms"), "{text}");
     drop(blocker);
     assert_eq!(waiting.join().unwrap().unwrap(), None);
 }
 
-/// Holds a lock on the threads of a schema until it is dropped.
+/// Guard of a lock on the threads of a schema.
 struct Blocker(std::process::Child);
 
 impl Blocker {

@@ -1,35 +1,35 @@
-//! Who may move a thread when several processes share a server.
+//! Leases of several processes on one server.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use superstep::Code;
+use superstep::ErrorCode;
 use superstep::core::id::RunId;
 use superstep::core::port::{Checkpointer, Commit, Lease, ThreadStatus};
-use superstep_adapters::postgres::Postgres;
-use superstep_core::checkpoint::Namespace;
+use superstep_adapters::postgres::PostgresCheckpointer;
+use superstep_core::checkpoint::CheckpointNamespace;
 use superstep_core::testing::block_on;
 
 use super::cluster::Cluster;
+use super::full_graph::{Walk, walk};
 use super::proxy::Proxy;
-use super::walk::{Walk, walk};
 use super::{schema, until};
 
-fn connect(schema: &str, url: &str, lapse: Duration) -> Postgres {
-    block_on(Postgres::options().schema(schema).lapse_after(lapse).connect(url)).unwrap()
+fn connect(schema: &str, url: &str, lapse: Duration) -> PostgresCheckpointer {
+    block_on(PostgresCheckpointer::options().schema(schema).lease_timeout(lapse).connect(url)).unwrap()
 }
 
-fn take(store: &Postgres, run: u128) -> superstep::Result<Lease> {
+fn take(store: &PostgresCheckpointer, run: u128) -> superstep::Result<Lease> {
     block_on(store.acquire(&"t".into(), RunId::from_bits(run)))
 }
 
-fn note(store: &Postgres, lease: &Lease) -> superstep::Result<()> {
-    let mut commit = Commit::empty(lease.clone(), Namespace::from(""));
+fn note(store: &PostgresCheckpointer, lease: &Lease) -> superstep::Result<()> {
+    let mut commit = Commit::empty(lease.clone(), CheckpointNamespace::from(""));
     commit.status = Some(ThreadStatus::Busy);
     block_on(store.commit(&commit))
 }
 
-/// R-FWK-37, D5: of two processes one moves a thread; what the first still wants to write after a takeover is refused.
+/// R-FWK-37, D5: of two processes one holds a thread; after a takeover, writes of the first one are rejected.
 #[test]
 fn a_thread_that_was_taken_over_refuses_who_had_it() {
     let (cluster, name) = (Cluster::shared(), schema());
@@ -38,23 +38,23 @@ fn a_thread_that_was_taken_over_refuses_who_had_it() {
     let lease = take(&first, 1).unwrap();
     note(&first, &lease).unwrap();
     let error = take(&second, 2).unwrap_err();
-    assert_eq!(error.code(), Code::ThreadBusy);
+    assert_eq!(error.code(), ErrorCode::ThreadBusy);
     assert!(error.to_string().contains(&RunId::from_bits(1).to_string()), "{error}");
-    assert_eq!(block_on(second.delete_thread(&"t".into())).unwrap_err().code(), Code::ThreadBusy);
+    assert_eq!(block_on(second.delete_thread(&"t".into())).unwrap_err().code(), ErrorCode::ThreadBusy);
     assert_eq!(block_on(second.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
-    // The first falls silent; it says that it is alive every few seconds, so this may take more than one try.
+    // The first process stops its heartbeats; because it sends one every few seconds, this may take several attempts.
     let newer = until(|| {
         cluster.query(&format!("UPDATE {name}.holder SET seen = seen - interval '2 hours'"));
         take(&second, 2).ok()
     });
     assert!(newer.fence > lease.fence);
     let refused = note(&first, &lease).unwrap_err();
-    assert_eq!((refused.code(), refused.is_retryable()), (Code::ThreadBusy, false));
+    assert_eq!((refused.code(), refused.is_retryable()), (ErrorCode::ThreadBusy, false));
     first.release(&lease);
     note(&second, &newer).unwrap();
 }
 
-/// R-FWK-37, D5: a thread that was given back can be taken by another process at once.
+/// R-FWK-37, D5: another process can acquire a released thread immediately.
 #[test]
 fn what_was_given_back_can_be_taken_elsewhere() {
     let (cluster, name) = (Cluster::shared(), schema());
@@ -65,14 +65,14 @@ fn what_was_given_back_can_be_taken_elsewhere() {
     first.release(&lease);
     let lease = until(|| take(&second, 2).ok());
     note(&second, &lease).unwrap();
-    // A store that ends gives back what is still to be given back.
+    // A checkpointer that is dropped releases its leases.
     second.release(&lease);
     drop(second);
     take(&first, 3).unwrap();
     assert_eq!(cluster.query(&format!("SELECT count(*) FROM {name}.holder")), "1");
 }
 
-/// R-FWK-37, D5, S20: a process that is alive keeps its threads, however long it is quiet; one that is cut off loses them.
+/// R-FWK-37, D5, S20: a live process keeps its threads however long it is idle; a disconnected one loses them.
 #[test]
 fn a_lease_lapses_when_its_holder_is_silent() {
     let (cluster, name) = (Cluster::shared(), schema());
@@ -84,14 +84,14 @@ fn a_lease_lapses_when_its_holder_is_silent() {
     note(&first, &lease).unwrap();
     let begun = Instant::now();
     while begun.elapsed() < lapse + Duration::from_secs(2) {
-        assert_eq!(take(&second, 2).unwrap_err().code(), Code::ThreadBusy);
+        assert_eq!(take(&second, 2).unwrap_err().code(), ErrorCode::ThreadBusy);
     }
     proxy.close();
     until(|| take(&second, 2).ok());
     assert_eq!(block_on(second.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
 }
 
-/// R-FWK-37, H17: a node that lets nothing else happen in its process keeps its thread.
+/// R-FWK-37, H17: a node that blocks its process keeps its thread.
 #[test]
 fn a_node_that_blocks_keeps_its_thread() {
     let (cluster, name) = (Cluster::shared(), schema());
@@ -106,15 +106,15 @@ fn a_node_that_blocks_keeps_its_thread() {
                 seen.lock().unwrap().push(take(&second, 2).map_err(|error| error.code()));
             }
         };
-        // On a thread of its own, as another process would; the thread of the node waits for it and does nothing else.
+        // On a separate thread, like another process; the thread of the node only waits for it.
         std::thread::scope(|scope| scope.spawn(ask).join().unwrap());
     });
-    graph.run(Walk::input().log("begin".to_owned())).thread("t").wait().unwrap();
+    graph.invoke(Walk::input().log("begin".to_owned())).thread("t").wait_blocking().unwrap();
     let others = others.lock().unwrap();
-    assert!(others.len() > 1 && others.iter().all(|other| *other == Err(Code::ThreadBusy)), "{others:?}");
+    assert!(others.len() > 1 && others.iter().all(|other| *other == Err(ErrorCode::ThreadBusy)), "{others:?}");
 }
 
-/// R-FWK-37, D5: a thread whose process died while moving it is not busy.
+/// R-FWK-37, D5: a thread whose lease holder died is not busy.
 #[test]
 fn nobody_is_busy_once_its_holder_is_gone() {
     let (cluster, name) = (Cluster::shared(), schema());
@@ -129,7 +129,7 @@ fn nobody_is_busy_once_its_holder_is_gone() {
     assert_eq!(status, ThreadStatus::Idle);
 }
 
-/// R-FWK-37, D5: a run that was dropped while it waited for a thread does not keep it.
+/// R-FWK-37, D5: a run that is dropped while it acquires a thread does not keep it.
 #[test]
 fn whoever_stops_waiting_for_a_thread_does_not_keep_it() {
     let (cluster, name) = (Cluster::shared(), schema());

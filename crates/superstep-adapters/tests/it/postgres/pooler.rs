@@ -1,13 +1,13 @@
-//! Through pgbouncer in transaction mode: nothing may be left in a session.
+//! Connections through pgbouncer in transaction mode, where no session state may be used.
 
-use superstep_adapters::postgres::Postgres;
+use superstep_adapters::postgres::PostgresCheckpointer;
 use superstep_core::testing::block_on;
 
 use super::cluster::Cluster;
 use super::options;
 
-/// A store without anything in it, behind the pooler that all tests share.
-fn open() -> Postgres {
+/// Connects to an empty checkpointer behind the shared pooler.
+fn open() -> PostgresCheckpointer {
     let cluster = Cluster::shared();
     block_on(options().connect(&cluster.url_at(cluster.pooler()))).unwrap()
 }

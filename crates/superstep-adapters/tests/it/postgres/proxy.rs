@@ -1,36 +1,36 @@
-//! A line to a server that can be cut at a chosen moment.
+//! A proxy to a server that breaks connections at a chosen moment.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// When the line is cut.
+/// Moment at which a connection is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
-    /// The server never hears of the commit.
+pub(crate) enum DisconnectPoint {
+    /// Before the server receives the commit.
     Before,
-    /// The server has done the commit, and nobody hears of that.
+    /// After the server executed the commit, before its response.
     After,
 }
 
 #[derive(Default)]
 struct Rules {
-    /// The commit that is cut, counted down, and how.
-    next: Mutex<Option<(usize, Cut)>>,
+    /// Countdown to the commit at which the connection is broken, and the moment.
+    next: Mutex<Option<(usize, DisconnectPoint)>>,
     cuts: AtomicUsize,
     is_closed: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
 }
 
-/// The line.
+/// The proxy.
 pub(crate) struct Proxy {
     port: u16,
     rules: Arc<Rules>,
 }
 
 impl Proxy {
-    /// A line to a port.
+    /// Starts a proxy to a port.
     pub(crate) fn to(target: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -51,17 +51,17 @@ impl Proxy {
         self.port
     }
 
-    /// Cuts the line at a commit from now on, the first being 1.
-    pub(crate) fn cut_at(&self, commit: usize, cut: Cut) {
+    /// Breaks the connection at a commit from now on, the first being 1.
+    pub(crate) fn cut_at(&self, commit: usize, cut: DisconnectPoint) {
         *self.rules.next.lock().unwrap() = Some((commit, cut));
     }
 
-    /// How often it was cut.
+    /// Returns the number of broken connections.
     pub(crate) fn cuts(&self) -> usize {
         self.rules.cuts.load(Ordering::SeqCst)
     }
 
-    /// Cuts every connection and takes no more.
+    /// Breaks all connections and accepts no more.
     pub(crate) fn close(&self) {
         self.rules.is_closed.store(true, Ordering::SeqCst);
         self.rules.open.lock().unwrap().drain(..).for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
@@ -77,8 +77,8 @@ fn join(client: TcpStream, server: TcpStream, rules: &Arc<Rules>) {
     std::thread::spawn(move || {
         pass(&there.0, &there.1, |piece| {
             let cut = rules.see(piece);
-            swallows.fetch_or(cut == Some(Cut::After), Ordering::SeqCst);
-            cut != Some(Cut::Before)
+            swallows.fetch_or(cut == Some(DisconnectPoint::After), Ordering::SeqCst);
+            cut != Some(DisconnectPoint::Before)
         });
     });
     std::thread::spawn(move || {
@@ -91,8 +91,8 @@ fn join(client: TcpStream, server: TcpStream, rules: &Arc<Rules>) {
 }
 
 impl Rules {
-    /// Whether the line is cut at what is on its way.
-    fn see(&self, piece: &[u8]) -> Option<Cut> {
+    /// Returns the moment at which the connection has to be broken for these bytes, if at all.
+    fn see(&self, piece: &[u8]) -> Option<DisconnectPoint> {
         if ![&b".commit("[..], b".add("].iter().any(|call| piece.windows(call.len()).any(|text| text == *call)) {
             return None;
         }
@@ -104,12 +104,12 @@ impl Rules {
         }
         let cut = *cut;
         *next = None;
-        self.cuts.fetch_add(usize::from(cut == Cut::Before), Ordering::SeqCst);
+        self.cuts.fetch_add(usize::from(cut == DisconnectPoint::Before), Ordering::SeqCst);
         Some(cut)
     }
 }
 
-/// Passes on what comes as long as it may, then cuts both ends.
+/// Forwards bytes as long as `may` permits, then closes both connections.
 fn pass(mut from: &TcpStream, mut to: &TcpStream, mut may: impl FnMut(&[u8]) -> bool) {
     let mut piece = vec![0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut piece) {

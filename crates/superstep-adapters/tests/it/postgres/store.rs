@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use superstep::Code;
-use superstep::store::{Get, LexicalEmbedder, MatchedBy, MemoryStore, Options, Put, Search, SharedStore, Store};
-use superstep_adapters::postgres::{Postgres, PostgresStore};
+use superstep::ErrorCode;
+use superstep::store::{
+    GetOp, LexicalEmbedder, MatchSource, MemoryStore, PutOp, SearchOp, SharedStore, Store, StoreOptions,
+};
+use superstep_adapters::postgres::{PostgresCheckpointer, PostgresStore};
 use superstep_core::testing::block_on;
-use superstep_core::testing::store::{Hand, mixed};
+use superstep_core::testing::store::{ManualClock, differential};
 
 use super::cluster::Cluster;
 use super::{open, schema};
 
 mod with_pgvector;
 
-fn store(options: Options) -> PostgresStore {
+fn store(options: StoreOptions) -> PostgresStore {
     block_on(open().store_with(options)).unwrap()
 }
 
@@ -24,43 +26,43 @@ mod conformance {
     superstep_core::store_conformance!(store);
 }
 
-/// Asks a store and the one in memory the same things; says how many.
-fn compare(seeds: std::ops::Range<u64>, open: impl Fn(Options) -> PostgresStore) -> usize {
+/// Runs the same operations on a store and on the in-memory store; returns their number.
+fn compare(seeds: std::ops::Range<u64>, open: impl Fn(StoreOptions) -> PostgresStore) -> usize {
     let compare = |seed: u64| {
-        let clock = Hand::default();
-        let mut options = Options::default().clock(Arc::new(clock.clone()));
+        let clock = ManualClock::default();
+        let mut options = StoreOptions::default().clock(Arc::new(clock.clone()));
         if seed.is_multiple_of(2) {
             options = options.embedder(LexicalEmbedder::new(64));
         }
         let memory = SharedStore::new(MemoryStore::with(options.clone()));
-        block_on(mixed::agree(&memory, &SharedStore::new(open(options)), &clock, (seed, 100)))
+        block_on(differential::agree(&memory, &SharedStore::new(open(options)), &clock, (seed, 100)))
     };
     seeds.map(compare).sum()
 }
 
-/// R-FWK-87: whatever is asked, the answers are those of the store in memory.
+/// R-FWK-87: random operations return the same results as the in-memory store.
 #[test]
 fn it_answers_as_the_store_in_memory() {
     assert!(compare(0..12, store) >= 1_200);
 }
 
-/// R-FWK-87: without pgvector it works, and says what that means.
+/// R-FWK-87: the store works without pgvector and reports a warning.
 #[test]
 fn without_pgvector_it_says_so() {
-    let plain = store(Options::default());
+    let plain = store(StoreOptions::default());
     assert!(plain.warnings().is_empty(), "{:?}", plain.warnings());
-    let store = store(Options::default().embedder(LexicalEmbedder::default()));
+    let store = store(StoreOptions::default().embedder(LexicalEmbedder::default()));
     let [warning] = store.warnings() else { panic!("{:?}", store.warnings()) };
     assert!(warning.contains("`vector` is not there") && warning.contains("CREATE EXTENSION"), "{warning}");
 }
 
-/// R-FWK-87: many processes that begin at once make the tables once, and have one store.
+/// R-FWK-87: concurrent processes create the tables once and share one store.
 #[test]
 fn tables_are_made_once() {
     let (cluster, name) = (Cluster::shared(), schema());
     let workers: Vec<_> = (0..8)
         .map(|worker| {
-            let (options, url) = (Postgres::options().schema(&name), cluster.url());
+            let (options, url) = (PostgresCheckpointer::options().schema(&name), cluster.url());
             std::thread::spawn(move || {
                 let store = block_on(block_on(options.connect(&url)).unwrap().store()).unwrap();
                 block_on(store.put("n", format!("{worker}"), "word")).unwrap();
@@ -68,49 +70,53 @@ fn tables_are_made_once() {
         })
         .collect();
     workers.into_iter().for_each(|worker| worker.join().unwrap());
-    let store = block_on(block_on(Postgres::options().schema(&name).connect(&cluster.url())).unwrap().store()).unwrap();
-    assert_eq!(block_on(store.search(Search::new("n").query("word"))).unwrap().len(), 8);
+    let store =
+        block_on(block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap().store())
+            .unwrap();
+    assert_eq!(block_on(store.search(SearchOp::new("n").query("word"))).unwrap().len(), 8);
     assert_eq!(cluster.query(&format!("SELECT count(*) FROM {name}.memory_version")), "1");
 }
 
-/// R-FWK-87: tables of a newer program are left alone.
+/// R-FWK-87: tables of a newer program are rejected and not changed.
 #[test]
 fn newer_tables_are_refused() {
     let (cluster, name) = (Cluster::shared(), schema());
-    let server = block_on(Postgres::options().schema(&name).connect(&cluster.url())).unwrap();
+    let server = block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap();
     drop(block_on(server.store()).unwrap());
     cluster.query(&format!("UPDATE {name}.memory_version SET number = 99"));
     let error = block_on(server.store()).unwrap_err();
-    assert_eq!(error.code(), Code::CheckpointTooNew);
+    assert_eq!(error.code(), ErrorCode::CheckpointTooNew);
     assert!(error.to_string().contains("version 99; this program knows 1"), "{error}");
 }
 
-/// R-FWK-87: an item that was damaged is named; a batch that meets it halfway leaves nothing behind, and the connection
-/// is fit for the next.
+/// R-FWK-87: a corrupt item results in an error with its name; a batch that reads it is rolled back, and the
+/// connection can be reused.
 #[test]
 fn damage_is_named_and_the_batch_taken_back() {
     let (cluster, name) = (Cluster::shared(), schema());
-    let server = block_on(Postgres::options().schema(&name).connections(1).connect(&cluster.url())).unwrap();
+    let server =
+        block_on(PostgresCheckpointer::options().schema(&name).max_connections(1).connect(&cluster.url())).unwrap();
     let store = block_on(server.store()).unwrap();
     block_on(store.put("n", "bad", "x")).unwrap();
     cluster.query(&format!("UPDATE {name}.memory SET value = '{{'"));
-    let error = block_on(store.batch(vec![Put::new("n", "new", 1).into(), Get::new("n", "bad").into()])).unwrap_err();
-    assert_eq!(error.code(), Code::CheckpointCorrupt);
+    let error =
+        block_on(store.batch(vec![PutOp::new("n", "new", 1).into(), GetOp::new("n", "bad").into()])).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);
     assert!(error.message().contains("item `n./bad`"), "{error}");
     assert!(block_on(store.get("n", "new")).unwrap().is_none());
     block_on(store.put("n", "bad", json!("mended"))).unwrap();
     assert_eq!(block_on(store.get("n", "bad")).unwrap().unwrap().value, json!("mended"));
 }
 
-/// R-FWK-87: it works through a pooler that gives every transaction another connection.
+/// R-FWK-87: the store works through a pooler that uses another connection for every transaction.
 #[test]
 fn it_works_through_a_pooler() {
     let cluster = Cluster::shared();
     let url = cluster.url_at(cluster.pooler());
-    let server = block_on(Postgres::options().schema(schema()).connect(&url)).unwrap();
-    let store = block_on(server.store_with(Options::default().embedder(LexicalEmbedder::default()))).unwrap();
-    let puts = (0..450).map(|number| Put::new("n", format!("{number:03}"), "green curry").into());
+    let server = block_on(PostgresCheckpointer::options().schema(schema()).connect(&url)).unwrap();
+    let store = block_on(server.store_with(StoreOptions::default().embedder(LexicalEmbedder::default()))).unwrap();
+    let puts = (0..450).map(|number| PutOp::new("n", format!("{number:03}"), "green curry").into());
     block_on(store.batch(puts.collect())).unwrap();
-    let hits = block_on(store.search(Search::new("n").query("curry").limit(1_000))).unwrap();
-    assert_eq!((hits.len(), hits[449].matched_by), (450, Some(MatchedBy::Vector)));
+    let hits = block_on(store.search(SearchOp::new("n").query("curry").limit(1_000))).unwrap();
+    assert_eq!((hits.len(), hits[449].matched_by), (450, Some(MatchSource::Vector)));
 }

@@ -1,9 +1,9 @@
-//! Encrypted connections: who is believed, and what is said when somebody is not.
+//! TLS connections: accepted and rejected certificates.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use superstep::Code;
+use superstep::ErrorCode;
 use superstep_core::port::Checkpointer;
 use superstep_core::testing::block_on;
 
@@ -15,7 +15,7 @@ fn openssl(folder: &Path, words: &str) {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// An authority, the certificate it gave to a host, and the files of both.
+/// Creates a CA and a certificate of it for a host.
 fn certificates(folder: &Path, authority: &str, host: &str) -> PathBuf {
     let (ca, key) = (format!("{authority}.crt"), format!("{authority}.key"));
     let fresh = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2";
@@ -28,9 +28,9 @@ fn certificates(folder: &Path, authority: &str, host: &str) -> PathBuf {
     folder.join(ca)
 }
 
-/// Has a server take encrypted connections with the certificate in its folder.
+/// Enables TLS on a server with the certificate in its folder.
 fn encrypt(cluster: &Cluster) {
-    let (folder, data) = (cluster.folder(), cluster.folder().join("data"));
+    let (folder, data) = (cluster.server_dir(), cluster.server_dir().join("data"));
     let script = "cp server.crt server.key data/ && chmod 600 data/server.key && chown --reference=data data/server.*";
     let copied = Command::new("sh").current_dir(folder).args(["-c", script]).status().unwrap();
     assert!(copied.success(), "{}", data.display());
@@ -44,13 +44,13 @@ fn url(cluster: &Cluster, host: &str, mode: &str, root: Option<&Path>) -> String
     cluster.url().replace("127.0.0.1", host).replace("sslmode=disable", &format!("sslmode={mode}{root}"))
 }
 
-/// R-FWK-37: an encrypted connection is made with whoever the address allows, and with nobody else.
+/// R-FWK-37: a TLS connection accepts exactly the certificates that the URL permits.
 #[test]
 fn a_server_is_believed_as_far_as_was_asked() {
     let cluster = Cluster::own("secret");
-    let own = certificates(cluster.folder(), "ours", "localhost");
+    let own = certificates(cluster.server_dir(), "ours", "localhost");
     encrypt(&cluster);
-    let other = cluster.folder().join("others");
+    let other = cluster.server_dir().join("others");
     std::fs::create_dir(&other).unwrap();
     let other = certificates(&other, "theirs", "localhost");
     let (own, other) = (Some(own.as_path()), Some(other.as_path()));
@@ -74,20 +74,20 @@ fn a_server_is_believed_as_far_as_was_asked() {
         ("localhost", "verify-full", None),
     ] {
         let error = block_on(options().connect(&url(&cluster, host, mode, root))).unwrap_err();
-        assert_eq!(error.code(), Code::ConfigInvalid, "{error}");
+        assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{error}");
         let text = error.to_string();
         assert!(text.contains("is not believed") || text.contains("no authority"), "{text}");
         assert!(text.contains("`sslrootcert`"), "{text}");
     }
 }
 
-/// R-FWK-37: a server without encryption is not spoken to when the address asks for it.
+/// R-FWK-37: a server without TLS is rejected if the URL requires TLS.
 #[test]
 fn a_server_that_does_not_encrypt_is_refused() {
     let cluster = Cluster::shared();
     for mode in ["require", "verify-full&sslrootcert=system"] {
         let told = block_on(options().connect(&url(&cluster, "127.0.0.1", mode, None))).unwrap_err();
-        assert_eq!(told.code(), Code::ConfigInvalid, "{told}");
+        assert_eq!(told.code(), ErrorCode::ConfigInvalid, "{told}");
         let text = told.to_string();
         assert!(text.contains("does not encrypt") || text.contains("no authority"), "{text}");
     }

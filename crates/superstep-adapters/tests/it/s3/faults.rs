@@ -1,44 +1,44 @@
-//! A way to the server that fails, and servers that are not what they should be.
+//! Faulty connections to the server, and servers with missing capabilities.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use superstep_core::error::Code;
-use superstep_core::port::{KeyValue, Put};
+use superstep_core::error::ErrorCode;
+use superstep_core::port::{KeyValue, PutOptions};
 use superstep_core::testing::block_on;
 
 use super::{ONLY_NEW, open, options, own_folder};
-use crate::server::{Act, Asked, Server};
+use crate::server::{ProxyAction, ReceivedRequest, Server};
 
-fn answer(status: u16, word: &str) -> Act {
-    Act::Answer(status, String::new(), format!("<Error><Code>{word}</Code><Message>planted</Message></Error>"))
+fn answer(status: u16, word: &str) -> ProxyAction {
+    ProxyAction::Answer(status, String::new(), format!("<Error><Code>{word}</Code><Message>planted</Message></Error>"))
 }
 
-/// A server that holds nothing and answers as S3 would, unless `decide` says otherwise.
-fn hollow(mut decide: impl FnMut(&Asked) -> Option<Act> + Send + 'static) -> Server {
+/// Starts an empty server that responds like S3 unless `decide` returns something else.
+fn hollow(mut decide: impl FnMut(&ReceivedRequest) -> Option<ProxyAction> + Send + 'static) -> Server {
     Server::start(None, move |asked| {
         decide(asked).unwrap_or_else(|| match asked.is("list-type=2") {
-            true => Act::Answer(200, String::new(), "<ListBucketResult></ListBucketResult>".to_owned()),
+            true => ProxyAction::Answer(200, String::new(), "<ListBucketResult></ListBucketResult>".to_owned()),
             false => answer(412, "PreconditionFailed"),
         })
     })
 }
 
-/// R-FWK-40: a server that puts whatever the condition says is refused before anybody relies on it.
+/// R-FWK-40: a server that ignores conditions is rejected when connecting.
 #[test]
 fn a_careless_server_is_refused() {
     for (ignored, told) in [("if-none-match", "If-None-Match"), ("if-match", "If-Match")] {
         let server = hollow(move |asked| {
             let is_ignored = asked.is("put ") && asked.head.contains(&format!("\r\n{ignored}:"));
-            is_ignored.then(|| Act::Answer(200, String::new(), String::new()))
+            is_ignored.then(|| ProxyAction::Answer(200, String::new(), String::new()))
         });
         let error = block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap_err();
         assert!(error.message().contains(&format!("whatever `{told}` says")), "{error}");
-        assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, false));
+        assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, false));
     }
 }
 
-/// R-FWK-40: refusals are told in words; something that is not S3 is told as that.
+/// R-FWK-40: error responses are returned with help; a response of another service is reported as such.
 #[test]
 fn refusals_are_told() {
     for (status, word, told) in [
@@ -51,56 +51,58 @@ fn refusals_are_told() {
         let server = Server::start(None, move |_| answer(status, word));
         let error = block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap_err();
         assert!(error.message().contains(told) && error.message().contains("planted"), "{error}");
-        assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, false));
+        assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, false));
         assert_eq!(server.asked("http").len(), 1, "{word}");
     }
-    let server = Server::start(None, |_| Act::Answer(200, String::new(), "<html>a page</html>".to_owned()));
+    let server = Server::start(None, |_| ProxyAction::Answer(200, String::new(), "<html>a page</html>".to_owned()));
     let error = block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap_err();
     assert!(error.message().contains("something else"), "{error}");
 }
 
-/// R-FWK-40: an object that somebody else put into the folder is refused by name, and never taken for a value.
+/// R-FWK-40: an object of another program in the folder results in an error with its name.
 #[test]
 fn a_foreign_object_is_named() {
     let server = hollow(|asked| {
         let is_object = asked.is("get ") && asked.is("/f/theirs ");
-        is_object.then(|| Act::Answer(200, "etag: \"1\"\r\n".to_owned(), "a page of somebody else\n".to_owned()))
+        is_object
+            .then(|| ProxyAction::Answer(200, "etag: \"1\"\r\n".to_owned(), "a page of somebody else\n".to_owned()))
     });
     let store = open(&options(&format!("http://{}", server.address), "f"));
     for error in
         [block_on(store.get("theirs")).unwrap_err(), block_on(store.put("theirs", b"1", ONLY_NEW)).unwrap_err()]
     {
-        assert_eq!(error.code(), Code::CheckpointCorrupt);
+        assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);
         assert!(error.message().contains("`theirs`") && !error.to_string().contains("a page"), "{error}");
     }
 }
 
-/// R-FWK-40: when our clock is wrong the time of the server is taken, and the request signed anew.
+/// R-FWK-40: with a wrong local clock, the time of the server is used and the request is signed again.
 #[test]
 fn a_wrong_clock_is_set_right() {
     let server = hollow(|asked| {
         let is_dated = asked.head.contains("x-amz-date: 20400101t0000");
         let date = "date: Sun, 01 Jan 2040 00:00:00 GMT\r\n".to_owned();
         let body = "<Error><Code>RequestTimeTooSkewed</Code></Error>".to_owned();
-        (!is_dated).then_some(Act::Answer(403, date, body))
+        (!is_dated).then_some(ProxyAction::Answer(403, date, body))
     });
     block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap();
     assert_eq!(server.asked("list-type=2").len(), 2);
 }
 
-/// R-FWK-40: a server that asks to wait is waited for, and one that is silent is given up after a while.
+/// R-FWK-40: a retry delay requested by the server is respected, and a request without a response is given up.
 #[test]
 fn a_server_is_waited_for_and_given_up() {
-    let mut acts = VecDeque::from([Act::Cut, Act::Answer(503, "retry-after: 1\r\n".to_owned(), String::new())]);
+    let mut acts =
+        VecDeque::from([ProxyAction::Cut, ProxyAction::Answer(503, "retry-after: 1\r\n".to_owned(), String::new())]);
     let server = hollow(move |asked| if asked.is("list-type=2") { acts.pop_front() } else { None });
     let begun = Instant::now();
     block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap();
     assert!(begun.elapsed() >= Duration::from_secs(1), "it was not waited");
 
-    let server = hollow(|_| Some(Act::Hang));
-    let options = options(&format!("http://{}", server.address), "f").patience(Duration::from_millis(600));
+    let server = hollow(|_| Some(ProxyAction::Hang));
+    let options = options(&format!("http://{}", server.address), "f").retry_timeout(Duration::from_millis(600));
     let error = block_on(options.connect()).unwrap_err();
-    assert_eq!((error.code(), error.is_retryable()), (Code::StoreUnavailable, true));
+    assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, true));
     assert!(error.to_string().contains("no answer in time") && error.to_string().contains("may or may not"), "{error}");
 }
 
@@ -108,7 +110,7 @@ mod on_a_server {
     use super::super::shared;
     use super::*;
 
-    /// R-FWK-40: what passes is tried again, and every put and removal comes out once.
+    /// R-FWK-40: transient errors are retried, and every put and delete takes effect once.
     #[test]
     fn what_passes_is_tried_again() {
         let upstream = shared().url();
@@ -117,17 +119,17 @@ mod on_a_server {
         for acts in [
             vec![busy(), busy()],
             vec![answer(409, "ConditionalRequestConflict")],
-            vec![Act::Cut],
-            vec![Act::CutAfter],
-            vec![Act::CutAfter, busy(), Act::Cut],
+            vec![ProxyAction::Cut],
+            vec![ProxyAction::CutAfter],
+            vec![ProxyAction::CutAfter, busy(), ProxyAction::Cut],
         ] {
             let name = own_folder();
             let direct = open(&options(&format!("http://{upstream}"), &name));
             let through = |method: &'static str| {
-                let mut acts: VecDeque<Act> = acts.iter().cloned().collect();
+                let mut acts: VecDeque<ProxyAction> = acts.iter().cloned().collect();
                 let server = Server::start(Some(upstream), move |asked| match asked.is(method) && asked.is("/new ") {
-                    true => acts.pop_front().unwrap_or(Act::Pass),
-                    false => Act::Pass,
+                    true => acts.pop_front().unwrap_or(ProxyAction::Pass),
+                    false => ProxyAction::Pass,
                 });
                 let store = open(&options(&format!("http://{}", server.address), &name));
                 (server, store)
@@ -137,19 +139,19 @@ mod on_a_server {
             assert!(server.asked("/new ").len() > 1, "{acts:?}");
             assert!(!block_on(through("put ").1.put("new", b"2", ONLY_NEW)).unwrap(), "{acts:?}");
             assert_eq!(block_on(through("get ").1.get("new")).unwrap(), Some(b"1".to_vec()), "{acts:?}");
-            assert!(block_on(through("put ").1.put("new", b"3", Put::default())).unwrap(), "{acts:?}");
+            assert!(block_on(through("put ").1.put("new", b"3", PutOptions::default())).unwrap(), "{acts:?}");
             assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"3".to_vec()), "{acts:?}");
             block_on(through("delete ").1.delete(&["new".to_owned()])).unwrap();
             assert_eq!(block_on(direct.get("new")).unwrap(), None, "{acts:?}");
         }
     }
 
-    /// R-FWK-40: a refusal after a try of which nothing was heard leaves open what was done.
+    /// R-FWK-40: a rejection after an attempt without a response leaves the outcome open.
     #[test]
     fn a_refusal_after_silence_leaves_it_open() {
         let upstream = shared().url();
         let name = own_folder();
-        let acts = [Act::CutAfter, answer(403, "AccessDenied")];
+        let acts = [ProxyAction::CutAfter, answer(403, "AccessDenied")];
         let server = Server::failing(upstream.strip_prefix("http://").unwrap(), "/a ", &acts);
         let store = open(&options(&format!("http://{}", server.address), &name));
         let error = block_on(store.put("a", b"1", ONLY_NEW)).unwrap_err();

@@ -1,16 +1,16 @@
 //! The long-term store in an SQLite file.
 
 use serde_json::json;
-use superstep::store::{LexicalEmbedder, MatchedBy, MemoryStore, Options, Put, Search, SharedStore, Store};
-use superstep::{Code, Error};
-use superstep_adapters::sqlite::{Sqlite, SqliteStore};
+use superstep::store::{LexicalEmbedder, MatchSource, MemoryStore, PutOp, SearchOp, SharedStore, Store, StoreOptions};
+use superstep::{Error, ErrorCode};
+use superstep_adapters::sqlite::{SqliteCheckpointer, SqliteStore};
 use superstep_core::testing::block_on;
-use superstep_core::testing::store::{Hand, mixed};
+use superstep_core::testing::store::{ManualClock, differential};
 
 use super::folder;
 
-fn open(path: impl AsRef<std::path::Path>, options: Options) -> SqliteStore {
-    block_on(Sqlite::open(path).unwrap().store_with(options)).unwrap()
+fn open(path: impl AsRef<std::path::Path>, options: StoreOptions) -> SqliteStore {
+    block_on(SqliteCheckpointer::open(path).unwrap().store_with(options)).unwrap()
 }
 
 mod in_a_file {
@@ -25,45 +25,46 @@ mod in_memory {
     superstep_core::store_conformance!(|options| open(":memory:", options));
 }
 
-/// R-FWK-87: whatever is asked, the answers are those of the store in memory.
+/// R-FWK-87: random operations return the same results as the in-memory store.
 #[test]
 fn it_answers_as_the_store_in_memory() {
     for seed in 0..40 {
-        let clock = Hand::default();
-        let mut options = Options::default().clock(std::sync::Arc::new(clock.clone()));
+        let clock = ManualClock::default();
+        let mut options = StoreOptions::default().clock(std::sync::Arc::new(clock.clone()));
         if seed % 2 == 0 {
             options = options.embedder(LexicalEmbedder::new(64));
         }
         let memory = SharedStore::new(MemoryStore::with(options.clone()));
         let store = SharedStore::new(open(":memory:", options));
-        assert!(block_on(mixed::agree(&memory, &store, &clock, (seed, 150))) >= 150);
+        assert!(block_on(differential::agree(&memory, &store, &clock, (seed, 150))) >= 150);
     }
 }
 
-/// R-FWK-87: what was put is there when the file is opened again, with its vectors, its words and its end.
+/// R-FWK-87: items are available after the file is opened again, with their vectors, words and expiry.
 #[test]
 fn items_outlive_the_store() {
     let path = folder().join("agent.db");
-    let clock = Hand::default();
-    let options = || Options::default().clock(std::sync::Arc::new(clock.clone())).embedder(LexicalEmbedder::default());
-    let put = Put::new(["users", "mia"], "food", json!("likes green curry")).lasts_minutes(1.0);
+    let clock = ManualClock::default();
+    let options =
+        || StoreOptions::default().clock(std::sync::Arc::new(clock.clone())).embedder(LexicalEmbedder::default());
+    let put = PutOp::new(["users", "mia"], "food", json!("likes green curry")).ttl_minutes(1.0);
     block_on(open(&path, options()).put_with(put)).unwrap();
     let store = open(&path, options());
-    let hits = block_on(store.search(Search::new("users").query("green curry").refresh(false))).unwrap();
-    assert_eq!((hits.len(), hits[0].matched_by), (1, Some(MatchedBy::Vector)));
-    let plain = open(&path, Options::default().clock(std::sync::Arc::new(clock.clone())));
-    let hits = block_on(plain.search(Search::new("users").query("curry").refresh(false))).unwrap();
-    assert_eq!(hits[0].matched_by, Some(MatchedBy::Text));
+    let hits = block_on(store.search(SearchOp::new("users").query("green curry").refresh(false))).unwrap();
+    assert_eq!((hits.len(), hits[0].matched_by), (1, Some(MatchSource::Vector)));
+    let plain = open(&path, StoreOptions::default().clock(std::sync::Arc::new(clock.clone())));
+    let hits = block_on(plain.search(SearchOp::new("users").query("curry").refresh(false))).unwrap();
+    assert_eq!(hits[0].matched_by, Some(MatchSource::Text));
     clock.advance(60);
     assert!(block_on(store.get(["users", "mia"], "food")).unwrap().is_none());
 }
 
-/// R-FWK-87: vectors of another embedder are not compared with; what was put under it is found once it is put again.
+/// R-FWK-87: vectors of another embedder are ignored; an item is found after it is put again with the new embedder.
 #[test]
 fn embedders_are_kept_apart() {
     let path = folder().join("agent.db");
-    let with = |places| open(&path, Options::default().embedder(LexicalEmbedder::new(places)));
-    let search = || Search::new("n").query("moon");
+    let with = |places| open(&path, StoreOptions::default().embedder(LexicalEmbedder::new(places)));
+    let search = || SearchOp::new("n").query("moon");
     block_on(with(16).put("n", "k", "moon")).unwrap();
     let other = with(32);
     assert!(block_on(other.search(search())).unwrap().is_empty());
@@ -71,12 +72,12 @@ fn embedders_are_kept_apart() {
     assert_eq!(block_on(other.search(search())).unwrap().len(), 1);
 }
 
-/// R-FWK-87: one file has checkpoints and items, whichever came first, and neither notices the other.
+/// R-FWK-87: one file contains checkpoints and items, in any order of creation, independent of each other.
 #[test]
 fn checkpoints_and_items_share_a_file() {
     use superstep::prelude::*;
 
-    #[derive(State, Clone, Serialize, Deserialize)]
+    #[derive(GraphState, Clone, Serialize, Deserialize)]
     struct Visits {
         #[reduce(add)]
         count: u64,
@@ -84,35 +85,35 @@ fn checkpoints_and_items_share_a_file() {
 
     let path = folder().join("agent.db");
     drop(block_on(SqliteStore::open(&path)).unwrap());
-    let file = Sqlite::open(&path).unwrap();
-    let mut graph = Graph::<Visits>::new("visits");
-    let visit = graph.node("visit", async |cx: Cx| {
+    let file = SqliteCheckpointer::open(&path).unwrap();
+    let mut graph = StateGraph::<Visits>::new("visits");
+    let visit = graph.add_node("visit", async |cx: TaskContext| {
         let seen = cx.store()?.get("visits", "last").await?.map_or(0, |item| item.value.as_u64().unwrap_or(0));
         cx.store()?.put("visits", "last", seen + 1).await?;
         Ok::<_, NodeError>(Visits::update().count(1_u64))
     });
-    graph.edge(START, visit).edge(visit, END);
+    graph.add_edge(START, visit).add_edge(visit, END);
     graph.checkpointer(file.clone()).store(block_on(file.store()).unwrap());
     let visits = graph.compile().unwrap();
     for thread in ["a", "b"] {
-        visits.run(Visits::input().count(0_u64)).thread(thread).wait().unwrap();
+        visits.invoke(Visits::input().count(0_u64)).thread(thread).wait_blocking().unwrap();
     }
-    let store = block_on(Sqlite::open(&path).unwrap().store()).unwrap();
+    let store = block_on(SqliteCheckpointer::open(&path).unwrap().store()).unwrap();
     assert_eq!(block_on(store.get("visits", "last")).unwrap().unwrap().value, json!(2));
 }
 
-/// R-FWK-87: a file of a newer program is left alone; what the checkpoints of it say does not matter.
+/// R-FWK-87: a file with a newer long-term store is rejected, whatever the version of its checkpoint tables.
 #[test]
 fn newer_tables_are_refused() {
     let path = folder().join("agent.db");
     drop(block_on(SqliteStore::open(&path)).unwrap());
     rusqlite::Connection::open(&path).unwrap().execute("UPDATE memory_version SET number = 99", []).unwrap();
     let error: Error = block_on(SqliteStore::open(&path)).unwrap_err();
-    assert_eq!(error.code(), Code::CheckpointTooNew);
+    assert_eq!(error.code(), ErrorCode::CheckpointTooNew);
     assert!(error.to_string().contains("version 99; this program knows 1"), "{error}");
 }
 
-/// R-FWK-87: an item that was damaged is named; a batch that meets it halfway leaves nothing behind.
+/// R-FWK-87: a corrupt item results in an error with its name; a batch that reads it is rolled back.
 #[test]
 fn damage_is_named_and_the_batch_taken_back() {
     let path = folder().join("agent.db");
@@ -120,9 +121,9 @@ fn damage_is_named_and_the_batch_taken_back() {
     block_on(store.put("n", "bad", "x")).unwrap();
     let damage = "UPDATE memory SET value = CAST('{' AS BLOB)";
     rusqlite::Connection::open(&path).unwrap().execute(damage, []).unwrap();
-    let operations = vec![Put::new("n", "new", 1).into(), superstep::store::Get::new("n", "bad").into()];
+    let operations = vec![PutOp::new("n", "new", 1).into(), superstep::store::GetOp::new("n", "bad").into()];
     let error = block_on(store.batch(operations)).unwrap_err();
-    assert_eq!(error.code(), Code::CheckpointCorrupt);
+    assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);
     assert!(error.message().contains("item `n./bad`"), "{error}");
     assert!(block_on(store.get("n", "new")).unwrap().is_none());
 }

@@ -1,11 +1,11 @@
-//! Bad input at the real server: refused or asked about, and nothing is written.
+//! Tests of invalid input at the real server: it is rejected or leads to a clarification, and nothing is written.
 
 use serde_json::{Value, json};
 
 use super::family::{Family, Kept, ahead, each, home, weekday};
-use crate::served::Reply;
+use crate::server_process::Reply;
 
-/// A refusal as programs read it.
+/// Parses an error response as a problem.
 fn problem(reply: &Reply, status: u16) -> Value {
     assert_eq!(reply.status, status, "{}", reply.body);
     assert!(reply.head.contains("content-type: application/problem+json"), "{}", reply.head);
@@ -19,7 +19,7 @@ fn pointers(problem: &Value) -> Vec<&str> {
     each(problem["errors"].as_array().unwrap(), "pointer")
 }
 
-/// R-FAM-122, R-FAM-123: no words, too many words, and nobody of the family.
+/// R-FAM-122, R-FAM-123: an empty request, a request that is too long, and an unknown user are rejected.
 #[test]
 fn what_cannot_be_asked_is_refused() {
     let folder = home("scheduler-refused-input");
@@ -48,7 +48,7 @@ fn what_cannot_be_asked_is_refused() {
     assert_eq!((kept.revision(), kept.board().events.len()), (before, 0));
 }
 
-/// Says something that is asked about, and gives what is asked.
+/// Sends a request that needs a clarification, and returns the response.
 fn asked(family: &Family, text: &str) -> Value {
     let asked = family.say("mom", text);
     let waiting = &asked["waiting"];
@@ -56,7 +56,7 @@ fn asked(family: &Family, text: &str) -> Value {
     asked
 }
 
-/// R-FAM-124, R-FAM-125: times that cannot be, and those that are over, are named; nothing is written.
+/// R-FAM-124, R-FAM-125: impossible and past times are named; nothing is written.
 #[test]
 fn times_that_cannot_be_are_asked_about() {
     let folder = home("scheduler-impossible");
@@ -88,7 +88,7 @@ fn times_that_cannot_be_are_asked_about() {
     assert_eq!((kept.revision(), kept.board().events.len()), (before, 0));
 }
 
-/// R-FAM-126: somebody or something unknown comes with who or what is near, and a way to add them.
+/// R-FAM-126: an unknown member or resource is reported with similar names, and a way to add it.
 #[test]
 fn unknown_names_are_asked_about() {
     let folder = home("scheduler-unknown");
@@ -108,7 +108,8 @@ fn unknown_names_are_asked_about() {
         assert_eq!(each(waiting["choices"].as_array().unwrap(), "id"), choices, "{words}");
     }
     assert_eq!((kept.revision(), kept.board().events.len()), (before, 0));
-    // What is chosen is meant, what is left out is not asked about again, and what is added is known from then on.
+    // A chosen match is used, a name that is left out is not asked about again, and an added name is known from
+    // then on.
     let zoe = json!({ "add": [{ "name": "Zoe", "kind": "person" }] });
     let rows: [(&str, Value, &str, &[&str]); 4] = [
         ("Chess for Zoe", zoe, "Chess", &["zoe"]),
@@ -127,7 +128,7 @@ fn unknown_names_are_asked_about() {
     }
 }
 
-/// R-FAM-127: two events match, so that it is asked which; the other one stays.
+/// R-FAM-127: if two events match, the user is asked which one is meant; the other one stays.
 #[test]
 fn which_dentist() {
     let folder = home("scheduler-which");
@@ -149,7 +150,8 @@ fn which_dentist() {
     assert_eq!(each(&family.between(ahead(0), ahead(30)), "event_id"), [&first]);
 }
 
-/// R-FAM-128: a rule that is malformed, never falls or falls too often is refused with the part that is wrong.
+/// R-FAM-128: a recurrence rule that is malformed, never occurs or occurs too often is rejected with the invalid
+/// part.
 #[test]
 fn a_rule_that_cannot_be_is_refused_with_its_part() {
     let folder = home("scheduler-rules");
@@ -184,7 +186,7 @@ fn a_rule_that_cannot_be_is_refused_with_its_part() {
     assert_eq!((kept.revision(), kept.board().events.len()), (before + 1, 1));
 }
 
-/// A file with two good events and three that are broken.
+/// Returns a calendar file with two valid and three broken events.
 fn file(day: &str) -> String {
     let event = |uid: &str, lines: &[&str]| {
         let head = ["BEGIN:VEVENT".to_owned(), format!("UID:{uid}@example.org"), format!("DTSTAMP:{day}T000000Z")];
@@ -202,8 +204,8 @@ fn file(day: &str) -> String {
     ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//t//t//EN", &events.join("\r\n"), "END:VCALENDAR", ""].join("\r\n")
 }
 
-/// R-FAM-129, R-FAM-99, R-FAM-128: of a broken file the good events are taken, the others reported with their lines, and
-/// nothing is taken twice.
+/// R-FAM-129, R-FAM-99, R-FAM-128: the valid events of a broken file are imported, the others reported with their
+/// lines, and nothing is imported twice.
 #[test]
 fn a_broken_file_is_taken_as_far_as_it_goes() {
     let folder = home("scheduler-file");
@@ -233,7 +235,7 @@ fn a_broken_file_is_taken_as_far_as_it_goes() {
     }
 }
 
-/// R-FAM-131: an answer is for a conversation that waits for it: once.
+/// R-FAM-131: an answer is accepted once, by a conversation with an open interrupt.
 #[test]
 fn an_answer_that_nobody_waits_for_is_refused() {
     let folder = home("scheduler-answers");

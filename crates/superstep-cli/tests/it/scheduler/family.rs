@@ -1,4 +1,4 @@
-//! A family of its own behind `superstep serve`: nothing on its calendar, and a port of its own.
+//! Test fixture: `superstep serve` with a family whose calendar is empty, on a free port.
 
 use std::io::BufReader;
 use std::net::TcpStream;
@@ -8,17 +8,17 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
-use superstep_scheduler::calendar::Board;
-use superstep_scheduler::store::Calendars;
+use superstep_scheduler::calendar::CalendarSnapshot;
+use superstep_scheduler::store::CalendarStore;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::served::{Reply, Served};
+use crate::server_process::{Reply, Served};
 use crate::support::Folder;
 
 const FAMILY: &str = "smith";
 const ZONE: &str = "America/New_York";
 
-/// A folder with the family of the stories.
+/// Creates a folder with the family of the end-to-end tests.
 pub(super) fn home(name: &str) -> Folder {
     let folder = Folder::empty(name);
     let family = json!({
@@ -37,58 +37,58 @@ pub(super) fn home(name: &str) -> Folder {
     folder
 }
 
-/// The calendar as its file has it, read beside the server. What an event uses is read off its reservations.
-pub(super) struct Kept(Runtime, Calendars);
+/// The calendar in its file, read beside the server. The resources of an event are read from its reservations.
+pub(super) struct Kept(Runtime, CalendarStore);
 
 impl Kept {
-    /// Opens it, once a server has made it.
+    /// Opens the calendar, once a server has created it.
     pub(super) fn open(folder: &Folder) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let path = folder.path().join(".superstep/scheduler.db");
-        let calendars = runtime.block_on(Calendars::open_sqlite(path)).unwrap();
+        let calendars = runtime.block_on(CalendarStore::open_sqlite(path)).unwrap();
         Self(runtime, calendars)
     }
 
-    pub(super) fn board(&self) -> Arc<Board> {
-        self.0.block_on(self.1.board(FAMILY)).unwrap()
+    pub(super) fn board(&self) -> Arc<CalendarSnapshot> {
+        self.0.block_on(self.1.snapshot(FAMILY)).unwrap()
     }
 
-    /// How often it was changed.
+    /// Returns the revision of the calendar.
     pub(super) fn revision(&self) -> u64 {
         self.board().revision
     }
 }
 
-/// A day of the family, so many days ahead of the one on which the tests began: midnight may come while they run.
+/// Returns a day of the family, counted from the day on which the tests started: midnight may pass while they run.
 pub(super) fn ahead(days: i32) -> Date {
     static TODAY: LazyLock<Date> = LazyLock::new(|| Timestamp::now().to_zoned(TimeZone::get(ZONE).unwrap()).date());
     TODAY.checked_add(jiff::Span::new().days(days)).unwrap()
 }
 
-/// What a day is called.
+/// Returns the name of the weekday.
 pub(super) fn weekday(day: Date) -> String {
     day.strftime("%A").to_string()
 }
 
-/// A time of the family as it is told.
+/// Formats a local time of the family as the API does.
 pub(super) fn at(day: Date, hour: i8, minute: i8) -> String {
     let time = day.at(hour, minute, 0, 0).in_tz(ZONE).unwrap();
     time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
-/// The scheduler of the binary; killed when dropped.
+/// A server process with the scheduler; killed when dropped.
 pub(super) struct Family(Served);
 
 impl Family {
-    /// Starts it in a folder.
+    /// Starts the server in a folder.
     pub(super) fn start(folder: &Folder) -> Self {
         let family = Self(Served::start(folder, &["--offline", "--family", "family.json"]));
-        // From here on the calendar is there, and old proposals have been looked for.
+        // After this response the calendar exists, and old proposals have been searched for.
         assert_eq!(family.get("/settings?user_id=mom").0, 200);
         family
     }
 
-    /// Sends a request, and waits for nothing.
+    /// Sends a request without waiting for the response.
     pub(super) fn send(&self, first: &str, path: &str, body: &str) -> BufReader<TcpStream> {
         let kind = if path.starts_with("/import") { "text/calendar" } else { "application/json" };
         self.0.ask(&format!("{first} /api/scheduler{path}"), &format!("Content-Type: {kind}\r\n"), body)
@@ -108,33 +108,33 @@ impl Family {
         (reply.status, reply.json())
     }
 
-    /// Says something; it must be taken.
+    /// Sends a text request, which must be accepted.
     pub(super) fn say(&self, user: &str, text: &str) -> Value {
         let (status, answer) = self.post("/events", &json!({ "text": text, "user_id": user }));
         assert_eq!(status, 200, "{text}: {answer}");
         answer
     }
 
-    /// Says something that is done at once, and gives the event.
+    /// Sends a text request that completes at once, and returns the event.
     pub(super) fn plan(&self, user: &str, text: &str) -> Value {
         let answer = self.say(user, text);
         assert_eq!(answer["status"], "completed", "{text}: {answer}");
         answer["result"]["event"].clone()
     }
 
-    /// Answers as mom what a conversation asks.
+    /// Answers the open interrupt of a conversation as mom.
     pub(super) fn answer(&self, asked: &Value, answer: &Value) -> (u16, Value) {
         let path = format!("/threads/{}/answer", asked["workflow_id"].as_str().unwrap());
         let question = &asked["waiting"]["question_id"];
         self.post(&path, &json!({ "user_id": "mom", "question_id": question, "answer": answer }))
     }
 
-    /// How a conversation of mom stands.
+    /// Returns the state of a conversation of mom.
     pub(super) fn thread(&self, id: &str) -> (u16, Value) {
         self.get(&format!("/threads/{id}?user_id=mom"))
     }
 
-    /// What is on the calendar between two days, the first included.
+    /// Lists the events between two days, the first included.
     pub(super) fn between(&self, from: Date, to: Date) -> Vec<Value> {
         let time = |day: Date| at(day, 0, 0).replace('+', "%2B");
         let (status, found) = self.get(&format!("/events?user_id=mom&from={}&to={}", time(from), time(to)));
@@ -142,13 +142,13 @@ impl Family {
         found["events"].as_array().unwrap().clone()
     }
 
-    /// What is on the calendar on a day.
+    /// Lists the events of a day.
     pub(super) fn on(&self, day: Date) -> Vec<Value> {
         self.between(day, day.tomorrow().unwrap())
     }
 }
 
-/// The values of one key.
+/// Collects the values of one key.
 pub(super) fn each<'a>(list: &'a [Value], key: &str) -> Vec<&'a str> {
     list.iter().map(|one| one[key].as_str().unwrap_or_else(|| panic!("no {key}: {one}"))).collect()
 }

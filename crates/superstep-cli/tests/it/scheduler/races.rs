@@ -1,4 +1,4 @@
-//! Two at once: one has the car, always.
+//! Tests of concurrent requests for the same resource: exactly one succeeds.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -11,12 +11,12 @@ use superstep_scheduler::models::EventStatus;
 use super::family::{Family, Kept, ahead, home};
 use crate::support::Folder;
 
-/// The first day of the races.
+/// First day of the races.
 const FIRST: i32 = 10;
-/// The hours of a day that are raced for.
+/// Number of hours per day with a race.
 const HOURS: i8 = 10;
 
-/// Two parents want the car for the same hour at once, each at a server.
+/// Sends two requests for the car in the same hour at once, each to one server.
 fn race(servers: [&Family; 2], day: Date, hour: i8) {
     let gate = Barrier::new(2);
     let book = |server: &Family, id: &str, name: &str| {
@@ -37,7 +37,7 @@ fn race(servers: [&Family; 2], day: Date, hour: i8) {
     assert_eq!(conflicts[0]["conflicting_event_id"], won["result"]["event"]["event_id"], "{lost}");
 }
 
-/// No two confirmed events have the car at the same moment, and every hour that was raced for has one.
+/// Asserts that no two confirmed events use the car at the same time, and that every hour with a race has one.
 fn check(folder: &Folder, family: &Family, races: usize) {
     let is_confirmed = |event: &&Value| event["is_tentative"] == false;
     let time = |event: &Value, key: &str| event[key].as_str().unwrap().parse::<Timestamp>().unwrap();
@@ -56,8 +56,8 @@ fn check(folder: &Folder, family: &Family, races: usize) {
     assert_eq!((confirmed.len(), tentative.len()), (races, races));
 }
 
-/// R-FAM-120, R-FAM-91: two parents book the car for the same hour at once, a hundred times: one is confirmed, the other
-/// gets the conflict, never both.
+/// R-FAM-120, R-FAM-91: two parents book the car for the same hour at once, a hundred times: one is confirmed, the
+/// other gets the conflict, never both.
 #[test]
 fn of_two_who_book_the_car_at_once_one_gets_it() {
     let folder = home("scheduler-races");
@@ -68,7 +68,7 @@ fn of_two_who_book_the_car_at_once_one_gets_it() {
     check(&folder, &family, 100);
 }
 
-/// R-FAM-120, R-FAM-91: the same with a server for each of them, on the same files.
+/// R-FAM-120, R-FAM-91: the same with one server for each parent, on the same files.
 #[test]
 fn of_two_who_book_the_car_at_two_servers_one_gets_it() {
     let folder = home("scheduler-two-servers");

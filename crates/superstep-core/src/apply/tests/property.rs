@@ -1,4 +1,4 @@
-//! What holds for any updates on any of the reducers.
+//! Property tests: invariants of any updates with any of the reducers.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use proptest::strategy::ValueTree;
 use super::*;
 use crate::json_reducer::tests::any_value;
 
-/// One write of a generated superstep: task, field, overwrite or not, value.
+/// One write of a generated superstep: task, field, true for an overwrite, value.
 type AnyWrite = (usize, usize, bool, Value);
 
-/// A field for every reducer, with and without a type.
+/// Returns a schema with a field for every reducer, with and without a type.
 fn every_kind() -> Arc<Schema> {
     let picky = |current: Value, new: Value| match new {
-        Value::Bool(_) => Err(Fault::new("no truth here")),
+        Value::Bool(_) => Err(ValidationError::new("no truth here")),
         new => Ok(json!([current, new])),
     };
     let fields = json!({
@@ -35,7 +35,7 @@ fn any_superstep() -> impl Strategy<Value = Vec<AnyWrite>> {
     let talk = prop::collection::vec(prop_oneof![3 => message, 1 => removal], 0..3).prop_map(Value::from);
     let fields = every_kind().fields().len();
     let overwrites = || prop::bool::weighted(0.1);
-    // Few writes, so that many supersteps are good; often lists and maps, which have parts.
+    // Few writes, so that many supersteps succeed; mostly lists and maps, because their changes have deltas.
     let write = prop_oneof![
         5 => (0..4_usize, 0..fields, overwrites(), any_value()),
         1 => (0..4_usize, Just(17_usize), overwrites(), talk),
@@ -43,32 +43,32 @@ fn any_superstep() -> impl Strategy<Value = Vec<AnyWrite>> {
     prop::collection::vec(write, 0..5)
 }
 
-/// The updates of a superstep, in the order of tasks; what cannot be read is left out.
+/// Builds the updates of a superstep in the order of tasks; leaves out values that cannot be parsed.
 fn updates(schema: &Schema, writes: &[AnyWrite]) -> Vec<TaskUpdate> {
     let mut tasks = vec![Update::new(); 4];
     for (task, index, overwrites, value) in writes {
         let (field, ops) = (FieldId(*index as u32), &schema.fields()[*index].ops);
-        let how = if *overwrites { How::Overwrite } else { How::Reduce };
+        let how = if *overwrites { WriteMode::Overwrite } else { WriteMode::Reduce };
         let is_talk = schema.fields()[*index].reducer.as_deref() == Some("add_messages");
         let value = match (is_talk, how) {
-            (false, _) => Datum::json(value.clone()),
-            (true, How::Reduce) => match ops.read_input(value.clone()) {
+            (false, _) => AnyValue::json(value.clone()),
+            (true, WriteMode::Reduce) => match ops.parse_update(value.clone()) {
                 Ok(value) => value,
                 Err(_) => continue,
             },
-            (true, How::Overwrite) => match ops.read_value(value.clone()) {
+            (true, WriteMode::Overwrite) => match ops.parse_value(value.clone()) {
                 Ok(value) => value,
                 Err(_) => continue,
             },
         };
-        tasks[*task].push(Write { field, how, value });
+        tasks[*task].push(Write { field, mode: how, value });
     }
     let task = |(index, update)| TaskUpdate { node: format!("n{index}").into(), update };
     tasks.into_iter().enumerate().map(task).collect()
 }
 
-/// The whole state as text, because `0.0` equals `-0.0` as a value. The order of keys means nothing in JSON, and where a crate
-/// of the build has `serde_json` keep it, it is that of writing.
+/// Formats the full state as text, because `0.0` equals `-0.0` as a value. Sorts the keys: their order has no
+/// meaning in JSON, and a crate of the build may enable the feature of `serde_json` that preserves insertion order.
 fn text(schema: &Schema, state: &Arc<AnyState>) -> String {
     sorted(schema.to_json(&**state).unwrap()).to_string()
 }
@@ -84,7 +84,7 @@ fn sorted(value: Value) -> Value {
     }
 }
 
-/// A copy of `before` on which the parts of the changes are replayed, straight or through storage.
+/// Replays the deltas of the changes on a copy of `before`, directly or through their stored form.
 fn replay(
     schema: &Schema,
     before: &Arc<AnyState>,
@@ -96,14 +96,14 @@ fn replay(
     let target = Arc::get_mut(&mut copy).unwrap();
     for (id, change) in &applied.changes {
         let ops = &schema.field(*id).ops;
-        let part = ops.part(&**after, change);
-        let part = if stored { Datum::json(part.to_json().unwrap()) } else { part };
-        ops.restore(target, change, part).unwrap();
+        let part = ops.delta(&**after, change);
+        let part = if stored { AnyValue::json(part.to_json().unwrap()) } else { part };
+        ops.apply_delta(target, change, part).unwrap();
     }
     copy
 }
 
-/// Whether the writes to one field alone do what they do among the others.
+/// Applies the writes to one field alone, to compare the result with that of all writes.
 fn alone(schema: &Schema, before: &Arc<AnyState>, written: &FieldSet, all: &[TaskUpdate], id: FieldId) -> Value {
     let only = |task: &TaskUpdate| {
         let mut update = Update::new();
@@ -111,16 +111,16 @@ fn alone(schema: &Schema, before: &Arc<AnyState>, written: &FieldSet, all: &[Tas
         TaskUpdate { node: task.node.clone(), update }
     };
     let (mut state, mut written) = (before.clone(), written.clone());
-    apply(schema, &mut state, &mut written, all.iter().map(only), FoldRules::default()).unwrap();
+    apply(schema, &mut state, &mut written, all.iter().map(only), ApplyOptions::default()).unwrap();
     schema.field(id).ops.to_json(&*state).unwrap()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_500))]
 
-    /// R-GRA-34, R-GRA-45, R-GRA-48: any superstep gives the same result twice; a bad one changes nothing; the parts of
-    /// a good one, replayed on what was before, give what is then; a good one can be taken back whole; and no field
-    /// notices the others.
+    /// R-GRA-34, R-GRA-45, R-GRA-48: any superstep gives the same result twice; a failing one changes nothing; the
+    /// deltas of a successful one, replayed on the previous state, give the new state; a successful one can be
+    /// undone completely; and fields do not affect each other.
     #[test]
     fn any_superstep_is_deterministic_whole_replayable_and_can_be_taken_back(
         supersteps in prop::collection::vec(any_superstep(), 1..6),
@@ -134,7 +134,7 @@ proptest! {
             let (before, before_written) = (schema.ops.copy(&*thread.state), thread.written.clone());
             let before_text = text(&schema, &before);
             let (mut twin, mut twin_written) = (schema.ops.copy(&*before), before_written.clone());
-            let rules = FoldRules { keep_undo: true, ..thread.rules };
+            let rules = ApplyOptions { undoable: true, ..thread.rules };
             let again = apply_with_undo(&schema, &mut twin, &mut twin_written, updates.clone(), rules);
             let found = apply(&schema, &mut thread.state, &mut thread.written, updates.clone(), thread.rules);
             prop_assert_eq!(text(&schema, &thread.state), text(&schema, &twin));
@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// R-GRA-44: arrival never matters once updates are in the order of tasks.
+    /// R-GRA-44: the order of arrival has no effect once the updates are sorted by task.
     #[test]
     fn arrival_order_never_changes_the_state(
         (writes, arrival) in any_superstep().prop_flat_map(|writes| (Just(writes), Just(vec![0, 1, 2, 3_usize]).prop_shuffle())),
@@ -175,14 +175,14 @@ proptest! {
         arrived.sort_by_key(|(task, _)| *task);
         let run = |updates: Vec<TaskUpdate>| {
             let mut thread = Thread::new(schema.clone());
-            let found = apply(&schema, &mut thread.state, &mut thread.written, updates, FoldRules::default());
+            let found = apply(&schema, &mut thread.state, &mut thread.written, updates, ApplyOptions::default());
             (text(&schema, &thread.state), found.map_err(|error| error.to_string()))
         };
         prop_assert_eq!(run(arrived.into_iter().map(|(_, update)| update).collect()), run(sorted));
     }
 }
 
-/// The generator is worth its name: many supersteps are good, many are not, and every kind of change happens.
+/// Checks the generator: many supersteps succeed, many fail, and every kind of change occurs.
 #[test]
 fn generated_supersteps_are_good_bad_and_varied() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -190,7 +190,8 @@ fn generated_supersteps_are_good_bad_and_varied() {
     let mut thread = Thread::new(schema.clone());
     for _ in 0..3_000 {
         let writes = any_superstep().new_tree(&mut runner).unwrap().current();
-        match apply(&schema, &mut thread.state, &mut thread.written, updates(&schema, &writes), FoldRules::default()) {
+        match apply(&schema, &mut thread.state, &mut thread.written, updates(&schema, &writes), ApplyOptions::default())
+        {
             Ok(applied) => {
                 good += 1;
                 let kind = |change: &Change| serde_json::to_value(change).unwrap()["kind"].to_string();

@@ -1,13 +1,13 @@
-//! The same rules on a Rust struct, where a value may still have to be read.
+//! The same rules on a Rust struct, where a value may have to be parsed first.
 
 use std::sync::Arc;
 
 use super::*;
-use crate::datum::Opaque;
-use crate::field::{Access, Conflict, FieldOps, Flags, TypedField, UntrackedField};
-use crate::reducer::{Append, Items, Reducer, Replace};
+use crate::field::{ConflictPolicy, FieldAccess, FieldFlags, FieldOps, TypedField, UntrackedField};
+use crate::reducer::{Append, OneOrMany, Reducer, Replace};
 use crate::state::TypedState;
 use crate::types::FieldType;
+use crate::value::Unserialized;
 
 #[derive(Clone, Default)]
 struct Ticket {
@@ -17,26 +17,30 @@ struct Ticket {
     live: Arc<str>,
 }
 
-fn declare(name: &str, reducer: Option<&str>, flags: Flags, ops: Arc<dyn FieldOps>) -> Field {
+fn declare(name: &str, reducer: Option<&str>, flags: FieldFlags, ops: Arc<dyn FieldOps>) -> Field {
     Field {
         name: name.into(),
-        kind: FieldType::Any,
+        field_type: FieldType::Any,
         reducer: reducer.map(str::to_owned),
         default: None,
         flags,
-        conflict: Conflict::Refuse,
+        conflict: ConflictPolicy::Reject,
         one_of: Vec::new(),
         range: None,
         json_schema: json!({}),
-        fallible: false,
-        checked: false,
+        is_fallible: false,
+        is_type_checked: false,
         ops,
     }
 }
 
 macro_rules! access {
     ($name:ident) => {
-        Access { get: |ticket: &Ticket| &ticket.$name, get_mut: |ticket| &mut ticket.$name, initial: Default::default }
+        FieldAccess {
+            get: |ticket: &Ticket| &ticket.$name,
+            get_mut: |ticket| &mut ticket.$name,
+            initial: Default::default,
+        }
     };
 }
 
@@ -46,49 +50,54 @@ const COUNT: FieldId = FieldId(2);
 const LIVE: FieldId = FieldId(3);
 
 fn ticket() -> Thread {
-    let once = Flags { set_once: true, ..Flags::default() };
-    let untracked = Flags { untracked: true, ..Flags::default() };
+    let once = FieldFlags { set_once: true, ..FieldFlags::default() };
+    let untracked = FieldFlags { untracked: true, ..FieldFlags::default() };
     let fields = vec![
         declare(
             "log",
             Some("append"),
-            Flags::default(),
+            FieldFlags::default(),
             Arc::new(TypedField::<_, _, Append>::new(access!(log), |_| false)),
         ),
         declare("title", None, once, Arc::new(TypedField::<_, _, Replace>::new(access!(title), Option::is_none))),
-        declare("count", None, Flags::default(), Arc::new(TypedField::<_, _, Replace>::new(access!(count), |_| false))),
+        declare(
+            "count",
+            None,
+            FieldFlags::default(),
+            Arc::new(TypedField::<_, _, Replace>::new(access!(count), |_| false)),
+        ),
         declare("live", None, untracked, Arc::new(UntrackedField::new(access!(live)))),
     ];
     Thread::new(Arc::new(Schema::new("ticket", 1, fields, Arc::new(TypedState(Ticket::default))).unwrap()))
 }
 
-fn step(thread: &mut Thread, tasks: Vec<Vec<(FieldId, How, Datum)>>) -> Result<Applied> {
-    let task = |(index, writes): (usize, Vec<(FieldId, How, Datum)>)| {
+fn step(thread: &mut Thread, tasks: Vec<Vec<(FieldId, WriteMode, AnyValue)>>) -> Result<Applied> {
+    let task = |(index, writes): (usize, Vec<(FieldId, WriteMode, AnyValue)>)| {
         let mut update = Update::new();
-        writes.into_iter().for_each(|(field, how, value)| update.push(Write { field, how, value }));
+        writes.into_iter().for_each(|(field, how, value)| update.push(Write { field, mode: how, value }));
         TaskUpdate { node: format!("n{index}").into(), update }
     };
     let updates: Vec<TaskUpdate> = tasks.into_iter().enumerate().map(task).collect();
     apply(&thread.schema, &mut thread.state, &mut thread.written, updates, thread.rules)
 }
 
-fn lines(lines: &[&str]) -> Datum {
-    Datum::live(Items(lines.iter().map(|line| (*line).to_owned()).collect::<Vec<String>>()))
+fn lines(lines: &[&str]) -> AnyValue {
+    AnyValue::native(OneOrMany(lines.iter().map(|line| (*line).to_owned()).collect::<Vec<String>>()))
 }
 
-/// R-GRA-45: a stored value that does not read takes everything back, although no reducer here can fail.
+/// R-GRA-45: a stored value that cannot be parsed undoes all writes, although no reducer here can fail.
 #[test]
 fn a_value_that_does_not_read_changes_nothing() {
     const { assert!(!<Append as Reducer<Vec<String>>>::FALLIBLE) };
     let mut thread = ticket();
-    step(&mut thread, vec![vec![(LOG, How::Reduce, lines(&["a"]))]]).unwrap();
+    step(&mut thread, vec![vec![(LOG, WriteMode::Reduce, lines(&["a"]))]]).unwrap();
     let (before, written) = (thread.json(), thread.written.clone());
-    let overwrite = (LOG, How::Overwrite, Datum::live(vec!["x".to_owned()]));
+    let overwrite = (LOG, WriteMode::Overwrite, AnyValue::native(vec!["x".to_owned()]));
     let rows = [
-        vec![(LOG, How::Reduce, lines(&["b"])), (COUNT, How::Reduce, Datum::json(json!(300)))],
-        vec![overwrite, (COUNT, How::Reduce, Datum::json(json!("many")))],
-        vec![(COUNT, How::Reduce, Datum::live(7_u8)), (LOG, How::Reduce, Datum::json(json!([1])))],
-        vec![(COUNT, How::Reduce, Datum::live(7_u8)), (LIVE, How::Reduce, Datum::json(json!("x")))],
+        vec![(LOG, WriteMode::Reduce, lines(&["b"])), (COUNT, WriteMode::Reduce, AnyValue::json(json!(300)))],
+        vec![overwrite, (COUNT, WriteMode::Reduce, AnyValue::json(json!("many")))],
+        vec![(COUNT, WriteMode::Reduce, AnyValue::native(7_u8)), (LOG, WriteMode::Reduce, AnyValue::json(json!([1])))],
+        vec![(COUNT, WriteMode::Reduce, AnyValue::native(7_u8)), (LIVE, WriteMode::Reduce, AnyValue::json(json!("x")))],
     ];
     for row in rows {
         let found = step(&mut thread, vec![row]);
@@ -97,34 +106,35 @@ fn a_value_that_does_not_read_changes_nothing() {
     }
 }
 
-/// R-GRA-39: `None` is no value, so what is set once may still be set.
+/// R-GRA-39: `None` does not count as a value, so a `set_once` field can still be set.
 #[test]
 fn nothing_is_not_a_first_value() {
     let mut thread = ticket();
-    step(&mut thread, vec![vec![(TITLE, How::Reduce, Datum::live(None::<String>))]]).unwrap();
-    step(&mut thread, vec![vec![(TITLE, How::Reduce, Datum::live(Some("a".to_owned())))]]).unwrap();
+    step(&mut thread, vec![vec![(TITLE, WriteMode::Reduce, AnyValue::native(None::<String>))]]).unwrap();
+    step(&mut thread, vec![vec![(TITLE, WriteMode::Reduce, AnyValue::native(Some("a".to_owned())))]]).unwrap();
     assert_eq!(thread.json()["title"], "a");
-    let applied = step(&mut thread, vec![vec![(TITLE, How::Reduce, Datum::live(Some("b".to_owned())))]]).unwrap();
+    let applied =
+        step(&mut thread, vec![vec![(TITLE, WriteMode::Reduce, AnyValue::native(Some("b".to_owned())))]]).unwrap();
     assert_eq!((&thread.json()["title"], applied.warnings.len()), (&json!("a"), 1));
 }
 
-/// R-GRA-43: live values that are never data cannot be seen to be equal, and two of them are a conflict.
+/// R-GRA-43: native values that are never serialized cannot be compared, so two of them are a conflict.
 #[test]
 fn two_live_values_are_a_conflict() {
-    let live = |text: &str| vec![(LIVE, How::Reduce, Datum::live(Opaque(Arc::<str>::from(text))))];
+    let live = |text: &str| vec![(LIVE, WriteMode::Reduce, AnyValue::native(Unserialized(Arc::<str>::from(text))))];
     let mut thread = ticket();
     step(&mut thread, vec![live("a")]).unwrap();
     let error = step(&mut thread, vec![live("b"), live("c")]).unwrap_err();
-    assert_eq!(error.code(), Code::ConcurrentUpdate);
+    assert_eq!(error.code(), ErrorCode::ConcurrentUpdate);
     let ticket = thread.state.downcast_ref::<Ticket>().unwrap();
     assert_eq!(&*ticket.live, "a");
 }
 
-/// R-GRA-44: writes to one field keep their order, whether they have to be read or not.
+/// R-GRA-44: writes to one field keep their order, whether they have to be parsed or not.
 #[test]
 fn values_to_be_read_keep_their_place() {
     let mut thread = ticket();
-    let writes = [lines(&["1"]), Datum::json(json!(["2"])), lines(&["3"]), Datum::json(json!("4"))];
-    step(&mut thread, writes.map(|value| vec![(LOG, How::Reduce, value)]).into()).unwrap();
+    let writes = [lines(&["1"]), AnyValue::json(json!(["2"])), lines(&["3"]), AnyValue::json(json!("4"))];
+    step(&mut thread, writes.map(|value| vec![(LOG, WriteMode::Reduce, value)]).into()).unwrap();
     assert_eq!(thread.json()["log"], json!(["1", "2", "3", "4"]));
 }

@@ -1,4 +1,4 @@
-//! The form of the file, and everything that is refused.
+//! Tests of the file format and of everything that is rejected.
 
 use std::sync::Arc;
 
@@ -7,66 +7,66 @@ use serde_json::json;
 
 use super::*;
 use crate::change::Change;
-use crate::checkpoint::{Checkpoint, Entry, FieldChange, Namespace, Pending, Source};
-use crate::datum::Datum;
+use crate::checkpoint::{Checkpoint, CheckpointNamespace, CheckpointSource, FieldChange, PendingEntry, TaskEntry};
 use crate::id::{CheckpointId, RunId, TaskId};
+use crate::value::AnyValue;
 
-fn copied(number: u128, parent: Option<u128>, changes: &[(&str, Change, Value)]) -> CopiedCheckpoint {
+fn copied(number: u128, parent: Option<u128>, changes: &[(&str, Change, Value)]) -> ExportedCheckpoint {
     let id = CheckpointId::from_bits(number);
     let change = |(field, change, part): &(&str, Change, Value)| FieldChange {
         field: (*field).into(),
         change: change.clone(),
-        part: Datum::json(part.clone()),
+        delta: AnyValue::json(part.clone()),
     };
-    let entry = Entry::Once { key: "k".to_owned(), value: Datum::json(json!([number as u64])) };
-    CopiedCheckpoint {
+    let entry = TaskEntry::Recorded { key: "k".to_owned(), value: AnyValue::json(json!([number as u64])) };
+    ExportedCheckpoint {
         checkpoint: Checkpoint {
             format: FORMAT_VERSION,
             id,
             parent: parent.map(CheckpointId::from_bits),
             thread: "t".into(),
-            namespace: Namespace::root(),
+            namespace: CheckpointNamespace::root(),
             step: number as i64,
-            source: Source::Loop,
+            source: CheckpointSource::Loop,
             run: RunId::from_bits(1),
             time: 1_700_000_000_000_000,
             graph: "g".into(),
             schema_version: 1,
-            due: Vec::new(),
+            next_tasks: Vec::new(),
             joins: Vec::new(),
             deferred: Vec::new(),
-            written: Vec::new(),
-            outer_task: None,
-            since_input: None,
+            written_fields: Vec::new(),
+            parent_task: None,
+            changes_since_input: None,
             metadata: Arc::default(),
         },
         changes: changes.iter().map(change).collect(),
-        pending: vec![Pending { checkpoint: id, task: TaskId::from_bits(9), node: "n".into(), entry }],
+        pending: vec![PendingEntry { checkpoint: id, task: TaskId::from_bits(9), node: "n".into(), entry }],
     }
 }
 
-fn thread() -> ThreadCopy {
+fn thread() -> ThreadExport {
     let checkpoints = vec![
         copied(1, None, &[("log", Change::Set, json!(["a"]))]),
         copied(2, Some(1), &[("log", Change::Appended { from: 1 }, json!(["b\n\"é"]))]),
         copied(3, Some(1), &[("title", Change::Set, json!("fork"))]),
     ];
-    ThreadCopy { thread: "t".into(), status: ThreadStatus::Interrupted, checkpoints, events: Vec::new() }
+    ThreadExport { thread: "t".into(), status: ThreadStatus::Interrupted, checkpoints, events: Vec::new() }
 }
 
-fn write(copy: &ThreadCopy) -> Vec<u8> {
-    let (mut writer, mut file) = ThreadWriter::new(&copy.thread, copy.status).unwrap();
+fn write(copy: &ThreadExport) -> Vec<u8> {
+    let (mut writer, mut file) = ThreadFileWriter::new(&copy.thread, copy.status).unwrap();
     for copied in &copy.checkpoints {
         file.extend(writer.checkpoint(copied).unwrap());
     }
-    file.extend(writer.last().unwrap());
+    file.extend(writer.finish().unwrap());
     file
 }
 
-fn read(file: &[u8]) -> Result<ThreadCopy> {
-    let mut reader = ThreadReader::default();
+fn read(file: &[u8]) -> Result<ThreadExport> {
+    let mut reader = ThreadFileReader::default();
     for line in file.split_inclusive(|byte| *byte == b'\n') {
-        reader.line(line)?;
+        reader.push_line(line)?;
     }
     reader.finish()
 }
@@ -75,7 +75,7 @@ fn said(file: &[u8]) -> String {
     read(file).map(|_| "it was read".to_owned()).unwrap_or_else(|error| error.message().to_owned())
 }
 
-/// R-FWK-49: the form of the file, which later versions must go on reading.
+/// R-FWK-49: the file format, which later versions must still read.
 #[test]
 fn the_form_of_a_file() {
     let lines = String::from_utf8(write(&thread())).unwrap();
@@ -93,7 +93,7 @@ fn the_form_of_a_file() {
     assert_eq!(lines[4], r#"{"end":{"checkpoints":3,"checksum":"f955d9fbd1b4bd22389dd2a710797304"}}"#);
 }
 
-/// R-FWK-49: what is written is read again.
+/// R-FWK-49: a written file is read back unchanged.
 #[test]
 fn a_file_is_read_as_it_was_written() {
     let file = write(&thread());
@@ -102,7 +102,7 @@ fn a_file_is_read_as_it_was_written() {
     assert_eq!(read(file.strip_suffix(b"\n").unwrap()).unwrap(), thread(), "an editor may drop the last line break");
 }
 
-/// R-FWK-49: a file that was cut anywhere is refused.
+/// R-FWK-49: a file that was truncated anywhere is rejected.
 #[test]
 fn a_file_that_is_cut_off_is_refused() {
     let file = write(&thread());
@@ -115,7 +115,7 @@ fn a_file_that_is_cut_off_is_refused() {
     assert!(said(&without).starts_with("line 4 of the file is not what was written: the file has 2 checkpoints"));
 }
 
-/// R-FWK-49: what comes after the end is refused.
+/// R-FWK-49: a line after the trailer is rejected.
 #[test]
 fn a_line_after_the_end_is_refused() {
     let file = write(&thread());
@@ -125,7 +125,7 @@ fn a_line_after_the_end_is_refused() {
     );
 }
 
-/// R-FWK-49: a file or a checkpoint of a newer version is told apart from a damaged one.
+/// R-FWK-49: the error for a file or a checkpoint of a newer version differs from the error for a corrupt one.
 #[test]
 fn a_newer_file_is_refused_by_its_version() {
     let text = String::from_utf8(write(&thread())).unwrap();
@@ -133,18 +133,18 @@ fn a_newer_file_is_refused_by_its_version() {
     let error = newer("\"version\":1", "\"version\":2,\"seal\":{}");
     assert_eq!(
         (error.code(), error.message()),
-        (Code::CheckpointTooNew, "line 1: a file of version 2; this program knows 1")
+        (ErrorCode::CheckpointTooNew, "line 1: a file of version 2; this program knows 1")
     );
     let error = newer("\"format\":1", "\"format\":7");
-    assert_eq!(error.code(), Code::CheckpointTooNew);
+    assert_eq!(error.code(), ErrorCode::CheckpointTooNew);
     assert_eq!(error.message(), "line 2: a checkpoint of format 7; this program knows 1");
 }
 
-/// R-FWK-49: a file that holds together and says what cannot be is refused with its line.
+/// R-FWK-49: a file with a valid checksum and impossible content is rejected with the line number.
 #[test]
 fn what_cannot_be_is_refused_with_its_line() {
     let mut rows = Vec::new();
-    let mut with = |says: &str, bend: &dyn Fn(&mut ThreadCopy)| {
+    let mut with = |says: &str, bend: &dyn Fn(&mut ThreadExport)| {
         let mut copy = thread();
         bend(&mut copy);
         rows.push((write(&copy), says.to_owned()));
@@ -157,25 +157,25 @@ fn what_cannot_be_is_refused_with_its_line() {
     with("line 1 of the file", &|copy| copy.thread = "../etc".into());
     for (file, says) in rows {
         let error = read(&file).unwrap_err();
-        assert_eq!(error.code(), Code::CheckpointCorrupt, "{error}");
+        assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
         assert!(error.message().starts_with(&says), "{error}");
     }
 }
 
-/// R-FWK-49: values too deep for a reader are refused when they are written, not when they are needed.
+/// R-FWK-49: values nested too deeply for the reader are rejected when they are written, not when they are read.
 #[test]
 fn a_value_that_is_too_deep_is_refused_when_it_is_written() {
     let nested = |levels: usize| (0..levels).fold(json!("[{\\\"["), |inner, _| json!([inner]));
-    let (mut writer, _) = ThreadWriter::new(&"t".into(), ThreadStatus::Idle).unwrap();
-    let fits = copied(1, None, &[("data", Change::Set, nested(DEEPEST - 3))]);
+    let (mut writer, _) = ThreadFileWriter::new(&"t".into(), ThreadStatus::Idle).unwrap();
+    let fits = copied(1, None, &[("data", Change::Set, nested(MAX_JSON_DEPTH - 3))]);
     let line = writer.checkpoint(&fits).unwrap();
     serde_json::from_slice::<Value>(&line).expect("what is written can be read");
-    let error = writer.checkpoint(&copied(2, None, &[("data", Change::Set, nested(DEEPEST - 2))])).unwrap_err();
-    assert_eq!(error.code(), Code::TooLarge);
+    let error = writer.checkpoint(&copied(2, None, &[("data", Change::Set, nested(MAX_JSON_DEPTH - 2))])).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::TooLarge);
 }
 
 proptest! {
-    /// R-FWK-49: whichever byte is another, the file is refused.
+    /// R-FWK-49: a change of any one byte is rejected.
     #[test]
     fn a_damaged_file_is_refused(place in any::<prop::sample::Index>(), byte: u8) {
         let mut file = write(&thread());

@@ -1,4 +1,4 @@
-//! Which nodes are said to meet in one superstep.
+//! Tests of the warnings about nodes that may write the same field in one superstep.
 
 use super::*;
 
@@ -7,9 +7,9 @@ fn writing(fields: &[&str]) -> NodeOptions {
     NodeOptions { writes: Some(writes), ..NodeOptions::default() }
 }
 
-/// Pairs `left right field` that compile warns of, in a graph whose nodes all write `x`.
-fn warned(field: Value, names: &[&str], build: impl FnOnce(&mut Builder)) -> Vec<String> {
-    let mut builder = Builder::new("g", schema(json!({ "x": field })));
+/// Returns the pairs `left right field` in the warnings of a graph whose nodes all write `x`.
+fn warned(field: Value, names: &[&str], build: impl FnOnce(&mut TopologyBuilder)) -> Vec<String> {
+    let mut builder = TopologyBuilder::new("g", schema(json!({ "x": field })));
     for name in names {
         builder.node(name, true, writing(&["x"]));
     }
@@ -19,17 +19,18 @@ fn warned(field: Value, names: &[&str], build: impl FnOnce(&mut Builder)) -> Vec
     topology.warnings.into_iter().map(named).collect()
 }
 
-fn edges(edges: &'static [&'static str]) -> impl FnOnce(&mut Builder) {
+fn edges(edges: &'static [&'static str]) -> impl FnOnce(&mut TopologyBuilder) {
     move |builder| edges.iter().for_each(|edge| add_edge(builder, edge))
 }
 
-/// R-GRA-55: two nodes that can be due together and both declare to write one value are warned of.
+/// R-GRA-55: two nodes that can run in one superstep and both declare to write one field without a reducer cause a
+/// warning.
 #[test]
 fn parallel_writers_of_one_value_are_warned_of() {
     assert_eq!(warned(json!({}), &["a", "b"], edges(&["> a", "> b", "a .", "b ."])), ["a b x"]);
     let later = warned(json!({}), &["a", "b", "c", "d"], edges(&["> a", "> b", "a c", "b d", "c .", "d ."]));
     assert_eq!(later, ["a b x", "c d x"]);
-    let mut builder = Builder::new("g", schema(json!({ "x": {} })));
+    let mut builder = TopologyBuilder::new("g", schema(json!({ "x": {} })));
     builder.node("a", true, writing(&["x"]));
     builder.node("b", true, writing(&["x"]));
     edges(&["> a", "> b", "a .", "b ."])(&mut builder);
@@ -37,8 +38,8 @@ fn parallel_writers_of_one_value_are_warned_of() {
     insta::assert_snapshot!(warnings.join("\n"), @"nodes `a` and `b` can be due together and both write `x`, which keeps one value; give it a reducer, mark it `last_wins`, or run them one after the other");
 }
 
-/// R-GRA-55: no warning for nodes one after the other, for a reducer, for `last_wins`, for targets of one route, and
-/// for nodes that declare nothing.
+/// R-GRA-55: no warning for nodes in sequence, for a reducer, for `last_wins`, for targets of one conditional edge,
+/// and for nodes that declare nothing.
 #[test]
 fn writers_that_cannot_clash_are_not_warned_of() {
     let none = Vec::<String>::new();
@@ -58,7 +59,8 @@ fn writers_that_cannot_clash_are_not_warned_of() {
     assert_eq!(silent.compile().expect("compiled").warnings, none);
 }
 
-/// R-GRA-55: different routes, or a route and an edge, of one node may lead to two nodes at once.
+/// R-GRA-55: different conditional edges, or a conditional edge and an edge, of one node may lead to two nodes at
+/// once.
 #[test]
 fn targets_of_different_exits_may_meet() {
     let found = warned(json!({}), &["s", "a", "b"], |builder| {
@@ -68,7 +70,7 @@ fn targets_of_different_exits_may_meet() {
     assert_eq!(found, ["a b x"]);
 }
 
-/// R-GRA-55: what a join waits for is not due together with its target; other branches are.
+/// R-GRA-55: nodes that a join waits for do not run together with its target; other branches may.
 #[test]
 fn the_target_of_a_join_does_not_meet_what_it_waits_for() {
     let found = warned(json!({}), &["short", "one", "two", "end", "other", "late"], |builder| {

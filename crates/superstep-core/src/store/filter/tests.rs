@@ -1,36 +1,33 @@
-//! Filters, on values.
+//! Tests of filters on values.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::error::Code;
+use crate::error::ErrorCode;
 
 fn read(form: Value) -> Filter {
     Filter::from_json(&form).unwrap()
 }
 
-/// R-FWK-87: LangGraph's form means what the typed form means.
+/// R-FWK-87: LangGraph's form has the same meaning as the typed form.
 #[test]
 fn langgraphs_form_is_read() {
-    assert_eq!(read(json!({ "a": 1 })), Filter::is("a", 1));
-    assert_eq!(read(json!({ "a.b": 1 })), Filter::is("a.b", 1), "a dot is a dot");
-    assert_eq!(read(json!({ "a": { "b": { "$lt": 2 } } })), Filter::less(["a", "b"], 2));
+    assert_eq!(read(json!({ "a": 1 })), Filter::eq("a", 1));
+    assert_eq!(read(json!({ "a.b": 1 })), Filter::eq("a.b", 1), "a dot is a dot");
+    assert_eq!(read(json!({ "a": { "b": { "$lt": 2 } } })), Filter::lt(["a", "b"], 2));
     assert_eq!(
         read(json!({ "a": 1, "b": { "$gt": 2, "$lte": 9 } })),
-        Filter::All(vec![
-            Filter::is("a", 1),
-            Filter::All(vec![Filter::greater("b", 2), Filter::less_or_equal("b", 9)])
-        ])
+        Filter::All(vec![Filter::eq("a", 1), Filter::All(vec![Filter::gt("b", 2), Filter::lte("b", 9)])])
     );
-    assert_eq!(read(json!({ "a": { "$ne": null } })), Filter::not("a", Value::Null));
+    assert_eq!(read(json!({ "a": { "$ne": null } })), Filter::ne("a", Value::Null));
     assert_eq!(read(json!({ "a": { "$in": [1, "x"] } })), Filter::one_of("a", [json!(1), json!("x")]));
     assert_eq!(read(json!({ "a": { "$exists": false } })), Filter::None(vec![Filter::exists("a")]));
-    assert_eq!(read(json!({ "a": {} })), Filter::is("a", json!({})));
+    assert_eq!(read(json!({ "a": {} })), Filter::eq("a", json!({})));
     assert_eq!(read(json!({})), Filter::default());
 }
 
-/// R-FWK-87: what a filter does not know is refused by name, with what it knows.
+/// R-FWK-87: unknown operators are rejected by name, with a list of the known ones.
 #[test]
 fn unknown_operators_are_refused_by_name() {
     let cases = [
@@ -44,21 +41,21 @@ fn unknown_operators_are_refused_by_name() {
     ];
     for (form, told) in cases {
         let error = Filter::from_json(&form).unwrap_err();
-        assert_eq!(error.code(), Code::InputInvalid);
+        assert_eq!(error.code(), ErrorCode::InputInvalid);
         assert!(error.message().contains(told), "{error}");
     }
     let error = Filter::from_json(&json!({ "a": { "$gtt": 1 } })).unwrap_err();
-    assert!(error.advice().unwrap().contains("did you mean `$gt`?"), "{error}");
+    assert!(error.help().unwrap().contains("did you mean `$gt`?"), "{error}");
 }
 
 /// R-FWK-87: absent is not null, and neither has an order.
 #[test]
 fn absent_is_not_null() {
     let (absent, null) = (json!({}), json!({ "a": null }));
-    assert!(!Filter::is("a", Value::Null).matches(&absent) && Filter::is("a", Value::Null).matches(&null));
+    assert!(!Filter::eq("a", Value::Null).matches(&absent) && Filter::eq("a", Value::Null).matches(&null));
     assert!(!Filter::exists("a").matches(&absent) && Filter::exists("a").matches(&null));
-    assert!(Filter::not("a", 1).matches(&absent) && Filter::not("a", Value::Null).matches(&absent));
-    for filter in [Filter::less_or_equal("a", Value::Null), Filter::greater_or_equal("a", Value::Null)] {
+    assert!(Filter::ne("a", 1).matches(&absent) && Filter::ne("a", Value::Null).matches(&absent));
+    for filter in [Filter::lte("a", Value::Null), Filter::gte("a", Value::Null)] {
         assert!(!filter.matches(&absent) && !filter.matches(&null));
     }
 }
@@ -66,11 +63,12 @@ fn absent_is_not_null() {
 #[test]
 fn what_must_be_there_is_only_what_all_matches_have() {
     let filter = Filter::All(vec![
-        Filter::is("a", 1),
-        Filter::Any(vec![Filter::is("b", 2)]),
-        Filter::All(vec![Filter::is(["c", "d"], 3), Filter::not("e", 4)]),
+        Filter::eq("a", 1),
+        Filter::Any(vec![Filter::eq("b", 2)]),
+        Filter::All(vec![Filter::eq(["c", "d"], 3), Filter::ne("e", 4)]),
     ]);
-    let musts: Vec<_> = filter.musts().into_iter().map(|(keys, value)| (keys.as_slice().join("/"), value)).collect();
+    let musts: Vec<_> =
+        filter.required_equalities().into_iter().map(|(keys, value)| (keys.as_slice().join("/"), value)).collect();
     assert_eq!(musts, [("a".to_owned(), &json!(1)), ("c/d".to_owned(), &json!(3))]);
 }
 
@@ -78,11 +76,11 @@ fn what_must_be_there_is_only_what_all_matches_have() {
 fn keys_lead_through_objects_only() {
     let value = json!({ "list": [1], "text": "abc", "": { "": 1 } });
     assert!(!Filter::exists(["list", "0"]).matches(&value) && !Filter::exists(["text", "length"]).matches(&value));
-    assert!(Filter::is(["", ""], 1).matches(&value));
-    assert!(Filter::is(Vec::new(), value.clone()).matches(&value), "no key at all is the whole value");
+    assert!(Filter::eq(["", ""], 1).matches(&value));
+    assert!(Filter::eq(Vec::new(), value.clone()).matches(&value), "no key at all is the whole value");
 }
 
-/// Values of every kind that lie close together.
+/// Generates values of every kind that lie close together.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -102,35 +100,35 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// R-FWK-87: of two values at most one comparison holds, exactly one where both are numbers or both texts; what is not
-    /// held is the opposite.
+    /// R-FWK-87: of two values at most one comparison holds, exactly one if both are numbers or both texts; every
+    /// condition and its negation are opposites.
     #[test]
     fn comparisons_fit_together(found in any_value(), bound in any_value()) {
         let item = json!({ "a": found });
         let holds = |filter: &dyn Fn(&'static str, Value) -> Filter| filter("a", bound.clone()).matches(&item);
-        let (is, less, greater) = (holds(&Filter::is), holds(&Filter::less), holds(&Filter::greater));
+        let (is, less, greater) = (holds(&Filter::eq), holds(&Filter::lt), holds(&Filter::gt));
         let is_ordered = found.is_number() && bound.is_number() || found.is_string() && bound.is_string();
         let count = usize::from(is) + usize::from(less) + usize::from(greater);
         prop_assert!(count <= 1 && (count == 1 || !is_ordered) && (is_ordered || !(less || greater)));
-        prop_assert_eq!(holds(&Filter::less_or_equal), is_ordered && (less || is));
-        prop_assert_eq!(holds(&Filter::greater_or_equal), is_ordered && (greater || is));
-        prop_assert_eq!(holds(&Filter::not), !is);
-        prop_assert_eq!(Filter::None(vec![Filter::is("a", bound.clone())]).matches(&item), !is);
+        prop_assert_eq!(holds(&Filter::lte), is_ordered && (less || is));
+        prop_assert_eq!(holds(&Filter::gte), is_ordered && (greater || is));
+        prop_assert_eq!(holds(&Filter::ne), !is);
+        prop_assert_eq!(Filter::None(vec![Filter::eq("a", bound.clone())]).matches(&item), !is);
         prop_assert_eq!(Filter::one_of("a", [bound.clone()]).matches(&item), is);
-        prop_assert_eq!(Filter::is("a", found.clone()).matches(&json!({ "a": bound })), is, "from both sides");
+        prop_assert_eq!(Filter::eq("a", found.clone()).matches(&json!({ "a": bound })), is, "from both sides");
     }
 
-    /// R-FWK-87: what an item must have is had by every item a filter holds for.
+    /// R-FWK-87: every item that matches a filter satisfies its required equalities.
     #[test]
     fn every_match_has_what_it_must_have(found in any_value(), first in any_value(), second in any_value()) {
-        let filter = Filter::All(vec![Filter::is("a", first), Filter::All(vec![Filter::not("b", second)])]);
+        let filter = Filter::All(vec![Filter::eq("a", first), Filter::All(vec![Filter::ne("b", second)])]);
         let item = json!({ "a": found });
-        for (keys, value) in filter.musts() {
-            prop_assert!(!filter.matches(&item) || Filter::Is(keys.clone(), value.clone()).matches(&item));
+        for (keys, value) in filter.required_equalities() {
+            prop_assert!(!filter.matches(&item) || Filter::Eq(keys.clone(), value.clone()).matches(&item));
         }
     }
 
-    /// R-FWK-87: any JSON is read as a filter or refused, and one that is read holds or does not.
+    /// R-FWK-87: any JSON is either parsed as a filter or rejected, and a parsed filter never panics.
     #[test]
     fn no_form_makes_a_filter_panic(form in any_value(), found in any_value()) {
         if let Ok(filter) = Filter::from_json(&json!({ "a": form })) {

@@ -1,13 +1,13 @@
-//! A commit is taken whole, once, or not at all.
+//! Atomicity: a commit is saved completely, once, or not at all.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::writer::{Writer, id, known};
-use crate::checkpoint::Entry;
-use crate::datum::Datum;
-use crate::port::{At, Commit, HistoryQuery, Retention, SharedCheckpointer, ThreadStatus};
+use crate::checkpoint::TaskEntry;
+use crate::port::{CheckpointSelector, Commit, HistoryQuery, Retention, SharedCheckpointer, ThreadStatus};
+use crate::value::AnyValue;
 
 async fn begin(store: &SharedCheckpointer) -> Writer {
     let mut writer = Writer::open(store, "thread").await;
@@ -16,7 +16,7 @@ async fn begin(store: &SharedCheckpointer) -> Writer {
     writer
 }
 
-/// Everything the store says of a thread.
+/// Returns everything that the checkpointer reports about a thread.
 async fn everything(writer: &Writer) -> Value {
     let listed = writer.history(&HistoryQuery::default()).await;
     let rows: Vec<Value> = listed
@@ -42,55 +42,55 @@ pub async fn a_checkpoint_with_a_bad_entry_is_not_saved(store: SharedCheckpointe
     let mut writer = begin(&store).await;
     let mut commit = writer.clone().draft(json!({ "log": ["b"] }));
     commit.status = Some(ThreadStatus::Busy);
-    commit.pending = vec![known(id(2), 1, Entry::Skipped), known(id(9), 1, Entry::Skipped)];
+    commit.pending = vec![known(id(2), 1, TaskEntry::Skipped), known(id(9), 1, TaskEntry::Skipped)];
     is_refused_and_changes_nothing(&writer, &commit).await;
     writer.step(json!({ "log": ["c"] })).await;
-    assert_eq!(writer.stored(At::Latest).await["log"], json!(["a", "c"]));
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a", "c"]));
 }
 
-/// R-FWK-33: an entry that comes with a checkpoint of an unknown parent is not saved.
+/// R-FWK-33: an entry in the same commit as a checkpoint with an unknown parent is not saved.
 pub async fn an_entry_with_a_bad_checkpoint_is_not_saved(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let mut lost = Writer { head: Some(id(77)), ..writer.clone() };
     let mut commit = lost.draft(json!({ "log": ["b"] }));
     commit.status = Some(ThreadStatus::Error);
-    commit.pending = vec![known(id(1), 1, Entry::Skipped)];
+    commit.pending = vec![known(id(1), 1, TaskEntry::Skipped)];
     is_refused_and_changes_nothing(&writer, &commit).await;
 }
 
-/// R-FWK-33: of several entries with a bad one among them none is saved.
+/// R-FWK-33: of several entries with an invalid one among them none is saved.
 pub async fn entries_with_a_bad_one_among_them_are_not_saved(store: SharedCheckpointer) {
     let writer = begin(&store).await;
-    let entries = [1, 9, 1].map(|number| known(id(number), 1, Entry::Skipped)).to_vec();
+    let entries = [1, 9, 1].map(|number| known(id(number), 1, TaskEntry::Skipped)).to_vec();
     let commit = writer.note(entries, Some(ThreadStatus::Error));
     is_refused_and_changes_nothing(&writer, &commit).await;
 }
 
-/// R-FWK-33: a commit of an old lease leaves nothing behind.
+/// R-FWK-33: a commit with an old lease leaves nothing behind.
 pub async fn a_commit_of_an_old_lease_leaves_nothing(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let mut commit = writer.clone().draft(json!({ "log": ["b"] }));
     commit.lease.fence -= 1;
-    commit.pending = vec![known(id(1), 1, Entry::Skipped)];
+    commit.pending = vec![known(id(1), 1, TaskEntry::Skipped)];
     is_refused_and_changes_nothing(&writer, &commit).await;
 }
 
-/// R-FWK-33: a first commit that is refused leaves no thread and no namespace.
+/// R-FWK-33: a rejected first commit leaves no thread and no namespace.
 pub async fn a_first_commit_that_is_refused_leaves_no_thread(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut commit = writer.draft(json!({ "count": 1 }));
-    commit.pending = vec![known(id(9), 1, Entry::Skipped)];
+    commit.pending = vec![known(id(9), 1, TaskEntry::Skipped)];
     store.commit(&commit).await.expect_err("the entry is bad");
-    assert!(writer.find(At::Latest).await.expect("loading works").is_none());
+    assert!(writer.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
     assert_eq!(store.status(writer.thread()).await.expect("asking works"), None);
     assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
 }
 
-/// R-FWK-33: a commit that is sent again changes nothing.
+/// R-FWK-33: a repeated commit changes nothing.
 pub async fn a_commit_that_is_sent_again_changes_nothing(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     let mut commit = writer.draft(json!({ "log": ["b"], "title": "t" }));
-    commit.pending = vec![known(id(2), 1, Entry::Skipped)];
+    commit.pending = vec![known(id(2), 1, TaskEntry::Skipped)];
     store.commit(&commit).await.expect("a good commit is taken");
     let before = everything(&writer).await;
     for _ in 0..3 {
@@ -99,10 +99,10 @@ pub async fn a_commit_that_is_sent_again_changes_nothing(store: SharedCheckpoint
     }
 }
 
-/// R-FWK-33: a commit that is made again from equal parts changes nothing.
+/// R-FWK-33: a commit that is built again from equal parts changes nothing.
 pub async fn an_equal_commit_changes_nothing(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
-    // Far enough that the store has put whole values in place of changes at some of the steps.
+    // Long enough that the checkpointer has stored full values in place of changes at some steps.
     for index in 0..70 {
         let mut again = writer.clone();
         writer.step(json!({ "log": [index], "recent": [index] })).await;
@@ -110,10 +110,10 @@ pub async fn an_equal_commit_changes_nothing(store: SharedCheckpointer) {
         store.commit(&equal).await.expect("an equal commit is taken");
     }
     assert_eq!(writer.listed(&HistoryQuery::default()).await.len(), 70);
-    assert_eq!(writer.stored(At::Latest).await, writer.values());
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
 }
 
-/// R-FWK-33: a commit that is sent again after others does not become the newest.
+/// R-FWK-33: a commit that is repeated after later ones does not become the newest.
 pub async fn an_old_commit_sent_again_is_not_the_newest(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     let mut commit = writer.draft(json!({ "log": ["b"] }));
@@ -127,7 +127,7 @@ pub async fn an_old_commit_sent_again_is_not_the_newest(store: SharedCheckpointe
     assert_eq!(everything(&writer).await, before);
 }
 
-/// R-FWK-33, R-FWK-43: a commit that is sent again after what it builds on was pruned changes nothing.
+/// R-FWK-33, R-FWK-43: a commit that is repeated after its parent was pruned changes nothing.
 pub async fn a_commit_sent_again_outlives_its_parent(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     let commit = writer.draft(json!({ "log": ["b"] }));
@@ -140,7 +140,7 @@ pub async fn a_commit_sent_again_outlives_its_parent(store: SharedCheckpointer) 
     assert_eq!(everything(&writer).await, before);
 }
 
-/// R-FWK-33: another record under an id that is taken is refused.
+/// R-FWK-33: another checkpoint under an existing id is rejected.
 pub async fn another_record_under_the_same_id_is_refused(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let mut other = Writer { head: None, next: 1, step: 0, state: writer.schema.initial_state(), ..writer.clone() };
@@ -149,7 +149,7 @@ pub async fn another_record_under_the_same_id_is_refused(store: SharedCheckpoint
     is_refused_and_changes_nothing(&writer, &commit).await;
 }
 
-/// R-FWK-33: other values under an id that is taken are refused.
+/// R-FWK-33: other values under an existing id are rejected.
 pub async fn other_values_under_the_same_id_are_refused(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     let mut again = writer.clone();
@@ -163,53 +163,54 @@ pub async fn other_values_under_the_same_id_are_refused(store: SharedCheckpointe
     same.changes.push(crate::checkpoint::FieldChange {
         field: "title".into(),
         change: crate::change::Change::Set,
-        part: Datum::json(json!("b")),
+        delta: AnyValue::json(json!("b")),
     });
     is_refused_and_changes_nothing(&writer, &same).await;
 }
 
-/// A commit of a graph with two commits of a graph inside it.
+/// Returns a commit of a graph with two commits of a subgraph inside it.
 fn nested(writer: &mut Writer) -> (Commit, Writer) {
     let mut inside = writer.inside("inner:1");
     let first = inside.draft(json!({ "log": ["x"] }));
     (inside.head, inside.next) = (Some(id(1)), 2);
     let mut second = inside.draft(json!({ "log": ["y"] }));
     second.state = None;
-    second.pending = vec![known(id(2), 1, Entry::Skipped)];
+    second.pending = vec![known(id(2), 1, TaskEntry::Skipped)];
     let mut commit = writer.draft(json!({ "log": ["b"] }));
     commit.status = Some(ThreadStatus::Idle);
-    commit.inside = vec![first, second];
+    commit.subgraph_commits = vec![first, second];
     (commit, inside)
 }
 
-/// R-FWK-33: what graphs inside did is saved in the same transaction, in its order, and once.
+/// R-FWK-33: commits of subgraphs are saved in the same transaction, in order, and once.
 pub async fn what_graphs_inside_did_is_saved_with_it(store: SharedCheckpointer) {
     let mut writer = begin(&store).await;
     let (commit, inside) = nested(&mut writer);
     for _ in 0..2 {
         store.commit(&commit).await.expect("a good commit is taken, also when it is sent again");
-        assert_eq!(writer.stored(At::Latest).await["log"], json!(["a", "b"]));
-        assert_eq!(inside.stored(At::Latest).await["log"], json!(["x", "y"]));
-        assert_eq!(inside.stored(At::Id(id(1))).await["log"], json!(["x"]));
+        assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a", "b"]));
+        assert_eq!(inside.stored(CheckpointSelector::Latest).await["log"], json!(["x", "y"]));
+        assert_eq!(inside.stored(CheckpointSelector::Id(id(1))).await["log"], json!(["x"]));
         assert_eq!(inside.listed(&HistoryQuery::default()).await, [2, 1]);
-        assert_eq!(inside.loaded(At::Latest).await.pending.len(), 1);
+        assert_eq!(inside.loaded(CheckpointSelector::Latest).await.pending.len(), 1);
     }
     assert_eq!(store.status(writer.thread()).await.expect("asking works"), Some(ThreadStatus::Idle));
 }
 
-/// R-FWK-33: when a part of it is bad, inside or out, nothing is saved, inside or out.
+/// R-FWK-33: if one part is invalid, in the commit or in a nested one, nothing is saved of either.
 pub async fn a_bad_part_inside_refuses_the_whole(store: SharedCheckpointer) {
     let writer = begin(&store).await;
     let (mut commit, inside) = nested(&mut writer.clone());
-    commit.inside[1].pending = vec![known(id(9), 1, Entry::Skipped)];
+    commit.subgraph_commits[1].pending = vec![known(id(9), 1, TaskEntry::Skipped)];
     is_refused_and_changes_nothing(&writer, &commit).await;
     let (mut commit, _) = nested(&mut writer.clone());
-    commit.pending = vec![known(id(9), 1, Entry::Skipped)];
+    commit.pending = vec![known(id(9), 1, TaskEntry::Skipped)];
     is_refused_and_changes_nothing(&writer, &commit).await;
-    assert!(inside.find(At::Latest).await.expect("loading works").is_none());
+    assert!(inside.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
 }
 
-/// R-FWK-33, R-FWK-42: commits that had to wait come without a state, and read as those that did not.
+/// R-FWK-33, R-FWK-42: commits from the write-behind queue have no state, and are read back like those that have
+/// one.
 pub async fn commits_without_a_state_are_taken(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut expected = Vec::new();
@@ -221,7 +222,7 @@ pub async fn commits_without_a_state_are_taken(store: SharedCheckpointer) {
         (writer.head, writer.next) = (Some(id(index + 1)), index + 2);
     }
     for (index, expected) in expected.iter().enumerate() {
-        assert_eq!(writer.stored(At::Id(id(index as u128 + 1))).await, *expected);
+        assert_eq!(writer.stored(CheckpointSelector::Id(id(index as u128 + 1))).await, *expected);
     }
 }
 
@@ -240,79 +241,80 @@ macro_rules! checkpointer_atomic {
                 check($open, $drive, checks::a_checkpoint_with_a_bad_entry_is_not_saved);
             }
 
-            /// R-FWK-33: an entry that comes with a checkpoint of an unknown parent is not saved.
+            /// R-FWK-33: an entry in the same commit as a checkpoint with an unknown parent is not saved.
             #[test]
             fn an_entry_with_a_bad_checkpoint_is_not_saved() {
                 check($open, $drive, checks::an_entry_with_a_bad_checkpoint_is_not_saved);
             }
 
-            /// R-FWK-33: of several entries with a bad one among them none is saved.
+            /// R-FWK-33: of several entries with an invalid one among them none is saved.
             #[test]
             fn entries_with_a_bad_one_among_them_are_not_saved() {
                 check($open, $drive, checks::entries_with_a_bad_one_among_them_are_not_saved);
             }
 
-            /// R-FWK-33: a commit of an old lease leaves nothing behind.
+            /// R-FWK-33: a commit with an old lease leaves nothing behind.
             #[test]
             fn a_commit_of_an_old_lease_leaves_nothing() {
                 check($open, $drive, checks::a_commit_of_an_old_lease_leaves_nothing);
             }
 
-            /// R-FWK-33: a first commit that is refused leaves no thread and no namespace.
+            /// R-FWK-33: a rejected first commit leaves no thread and no namespace.
             #[test]
             fn a_first_commit_that_is_refused_leaves_no_thread() {
                 check($open, $drive, checks::a_first_commit_that_is_refused_leaves_no_thread);
             }
 
-            /// R-FWK-33: a commit that is sent again changes nothing.
+            /// R-FWK-33: a repeated commit changes nothing.
             #[test]
             fn a_commit_that_is_sent_again_changes_nothing() {
                 check($open, $drive, checks::a_commit_that_is_sent_again_changes_nothing);
             }
 
-            /// R-FWK-33: a commit that is made again from equal parts changes nothing.
+            /// R-FWK-33: a commit that is built again from equal parts changes nothing.
             #[test]
             fn an_equal_commit_changes_nothing() {
                 check($open, $drive, checks::an_equal_commit_changes_nothing);
             }
 
-            /// R-FWK-33, R-FWK-43: a commit that is sent again after what it builds on was pruned changes nothing.
+            /// R-FWK-33, R-FWK-43: a commit that is repeated after its parent was pruned changes nothing.
             #[test]
             fn a_commit_sent_again_outlives_its_parent() {
                 check($open, $drive, checks::a_commit_sent_again_outlives_its_parent);
             }
 
-            /// R-FWK-33: a commit that is sent again after others does not become the newest.
+            /// R-FWK-33: a commit that is repeated after later ones does not become the newest.
             #[test]
             fn an_old_commit_sent_again_is_not_the_newest() {
                 check($open, $drive, checks::an_old_commit_sent_again_is_not_the_newest);
             }
 
-            /// R-FWK-33: another record under an id that is taken is refused.
+            /// R-FWK-33: another checkpoint under an existing id is rejected.
             #[test]
             fn another_record_under_the_same_id_is_refused() {
                 check($open, $drive, checks::another_record_under_the_same_id_is_refused);
             }
 
-            /// R-FWK-33: other values under an id that is taken are refused.
+            /// R-FWK-33: other values under an existing id are rejected.
             #[test]
             fn other_values_under_the_same_id_are_refused() {
                 check($open, $drive, checks::other_values_under_the_same_id_are_refused);
             }
 
-            /// R-FWK-33: what graphs inside did is saved in the same transaction, in its order, and once.
+            /// R-FWK-33: commits of subgraphs are saved in the same transaction, in order, and once.
             #[test]
             fn what_graphs_inside_did_is_saved_with_it() {
                 check($open, $drive, checks::what_graphs_inside_did_is_saved_with_it);
             }
 
-            /// R-FWK-33: when a part of it is bad, inside or out, nothing is saved, inside or out.
+            /// R-FWK-33: if one part is invalid, in the commit or in a nested one, nothing is saved of either.
             #[test]
             fn a_bad_part_inside_refuses_the_whole() {
                 check($open, $drive, checks::a_bad_part_inside_refuses_the_whole);
             }
 
-            /// R-FWK-33, R-FWK-42: commits that had to wait come without a state, and read as those that did not.
+            /// R-FWK-33, R-FWK-42: commits from the write-behind queue have no state, and are read back like those
+            /// that have one.
             #[test]
             fn commits_without_a_state_are_taken() {
                 check($open, $drive, checks::commits_without_a_state_are_taken);

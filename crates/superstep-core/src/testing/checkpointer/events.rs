@@ -1,22 +1,25 @@
-//! What runs said is kept in order, with the checkpoint it came with, and once. How it is forgotten is in `forgetting`.
+//! Journaled events: stored in order, with the checkpoint of their commit, and once. Deletion is tested in
+//! `forgetting`.
 
 use serde_json::{Value, json};
 
 use super::writer::{Writer, id, known, run};
-use crate::checkpoint::Entry;
-use crate::datum::Datum;
-use crate::error::Code;
-use crate::port::{At, Commit, EventsQuery, SharedCheckpointer, StoredEvent, ThreadStatus, ThreadsQuery};
+use crate::checkpoint::TaskEntry;
+use crate::error::ErrorCode;
+use crate::port::{
+    CheckpointSelector, Commit, EventsQuery, SharedCheckpointer, StoredEvent, ThreadStatus, ThreadsQuery,
+};
+use crate::value::AnyValue;
 
 pub(super) fn event(number: u64, of: u128, body: Value) -> StoredEvent {
-    StoredEvent { number, run: run(of), body: Datum::json(body) }
+    StoredEvent { number, run: run(of), payload: AnyValue::json(body) }
 }
 
 pub(super) fn numbers(events: &[StoredEvent]) -> Vec<u64> {
     events.iter().map(|event| event.number).collect()
 }
 
-/// Saves a step that says something.
+/// Commits a step with these events.
 pub(super) async fn say(writer: &mut Writer, events: &[StoredEvent]) {
     let commit = Commit { events: events.to_vec(), ..writer.draft(json!({ "count": 1 })) };
     writer.send(commit).await;
@@ -26,16 +29,16 @@ async fn ask(writer: &Writer, query: &EventsQuery) -> Vec<StoredEvent> {
     writer.store.events(writer.thread(), query).await.expect("asking works")
 }
 
-/// All events that are there.
+/// Returns all stored events.
 pub(super) async fn heard(writer: &Writer) -> Vec<StoredEvent> {
     ask(writer, &EventsQuery::default()).await
 }
 
 pub(super) async fn last(writer: &Writer) -> u64 {
-    writer.store.last_event(writer.thread()).await.expect("asking works")
+    writer.store.last_event_number(writer.thread()).await.expect("asking works")
 }
 
-/// R-FWK-33: events come back in the order of their numbers, with their runs and bodies.
+/// R-FWK-33: events are returned in the order of their numbers, with their runs and bodies.
 pub async fn events_come_back_in_the_order_of_their_numbers(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let said = [event(1, 1, json!("begun")), event(2, 1, json!({ "step": 1 })), event(7, 2, json!([null, 1.5, -3]))];
@@ -45,19 +48,19 @@ pub async fn events_come_back_in_the_order_of_their_numbers(store: SharedCheckpo
     assert_eq!(last(&writer).await, 7);
 }
 
-/// R-FWK-33: a thread without events has none, and one that does not exist neither.
+/// R-FWK-33: a thread without events returns none, and neither does one that does not exist.
 pub async fn a_thread_without_events_has_none(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(2).await;
     assert_eq!((heard(&writer).await, last(&writer).await), (Vec::new(), 0));
     let nobody = "nobody".into();
     assert_eq!(store.events(&nobody, &EventsQuery::default()).await.expect("asking works"), []);
-    assert_eq!(store.last_event(&nobody).await.expect("asking works"), 0);
-    store.forget_events(&nobody, 9).await.expect("there is nothing to do");
+    assert_eq!(store.last_event_number(&nobody).await.expect("asking works"), 0);
+    store.delete_events(&nobody, 9).await.expect("there is nothing to do");
     assert!(store.threads(&ThreadsQuery::default()).await.expect("listing works").len() == 1);
 }
 
-/// R-FWK-33: a reader that comes back with its last number gets what came after it, in pages.
+/// R-FWK-33: a reader that requests events after its last number gets all later ones, in pages.
 pub async fn a_reader_goes_on_after_its_last_number(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=20 {
@@ -80,7 +83,7 @@ pub async fn a_reader_goes_on_after_its_last_number(store: SharedCheckpointer) {
     assert_eq!(ask(&writer, &EventsQuery { limit: Some(0), ..EventsQuery::default() }).await, []);
 }
 
-/// R-FWK-33: events of one run are told apart from those of others.
+/// R-FWK-33: events can be filtered by run.
 pub async fn events_of_one_run_are_told_apart(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=12 {
@@ -92,7 +95,7 @@ pub async fn events_of_one_run_are_told_apart(store: SharedCheckpointer) {
     assert_eq!(ask(&writer, &of(9)).await, []);
 }
 
-/// R-FWK-33: a commit that is refused leaves no event.
+/// R-FWK-33: a rejected commit leaves no event.
 pub async fn a_refused_commit_leaves_no_event(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     say(&mut writer, &[event(1, 1, json!("kept"))]).await;
@@ -104,7 +107,7 @@ pub async fn a_refused_commit_leaves_no_event(store: SharedCheckpointer) {
     let lease = store.acquire(&"thread".into(), run(2)).await.expect("it was given back");
     let commit = Commit { events: vec![event(2, 1, json!("late"))], ..stale.note(Vec::new(), None) };
     let error = store.commit(&commit).await.expect_err("somebody else has the thread");
-    assert_eq!(error.code(), Code::ThreadBusy);
+    assert_eq!(error.code(), ErrorCode::ThreadBusy);
     assert_eq!((numbers(&heard(&stale).await), last(&stale).await), (vec![1], 1));
     let next = Writer { lease, ..stale };
     let commit = Commit { events: vec![event(2, 2, json!("next"))], ..next.note(Vec::new(), None) };
@@ -112,25 +115,25 @@ pub async fn a_refused_commit_leaves_no_event(store: SharedCheckpointer) {
     assert_eq!(heard(&next).await, [event(1, 1, json!("kept")), event(2, 2, json!("next"))]);
 }
 
-/// R-FWK-33: a commit whose events do not come after the last is refused with all that is in it.
+/// R-FWK-33: a commit whose events do not come after the last one is rejected as a whole.
 pub async fn a_refused_event_leaves_no_checkpoint(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.step(json!({ "log": ["a"] })).await;
     say(&mut writer, &[event(4, 1, json!("four")), event(5, 1, json!("five"))]).await;
-    let before = writer.loaded(At::Latest).await.checkpoint.id;
+    let before = writer.loaded(CheckpointSelector::Latest).await.checkpoint.id;
     for late in [5, 4, 2, 1] {
         let mut commit = writer.clone().draft(json!({ "log": ["b"] }));
         commit.events = vec![event(late, 1, json!("another")), event(6, 1, json!("six"))];
         commit.status = Some(ThreadStatus::Error);
-        assert_eq!(store.commit(&commit).await.expect_err("it is late").code(), Code::Internal, "{late}");
+        assert_eq!(store.commit(&commit).await.expect_err("it is late").code(), ErrorCode::Internal, "{late}");
         let alone = Commit { events: vec![event(late, 1, json!("another"))], ..writer.note(Vec::new(), None) };
-        assert_eq!(store.commit(&alone).await.expect_err("it is late").code(), Code::Internal, "{late} alone");
+        assert_eq!(store.commit(&alone).await.expect_err("it is late").code(), ErrorCode::Internal, "{late} alone");
     }
-    assert_eq!(writer.loaded(At::Latest).await.checkpoint.id, before);
+    assert_eq!(writer.loaded(CheckpointSelector::Latest).await.checkpoint.id, before);
     assert_ne!(store.status(writer.thread()).await.expect("asking works"), Some(ThreadStatus::Error));
     assert_eq!((numbers(&heard(&writer).await), last(&writer).await), (vec![4, 5], 5));
     writer.step(json!({ "log": ["c"] })).await;
-    assert_eq!(writer.stored(At::Latest).await["log"], json!(["a", "c"]));
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a", "c"]));
 }
 
 /// R-FWK-33: two events of one commit have two numbers, and none is 0.
@@ -141,12 +144,12 @@ pub async fn numbers_of_one_commit_differ(store: SharedCheckpointer) {
     for pair in bad {
         let events = pair.map(|number| event(number, 1, json!("x"))).to_vec();
         let commit = Commit { events, ..writer.note(Vec::new(), None) };
-        assert_eq!(store.commit(&commit).await.expect_err("it is numbered wrongly").code(), Code::Internal);
+        assert_eq!(store.commit(&commit).await.expect_err("it is numbered wrongly").code(), ErrorCode::Internal);
     }
     assert_eq!((heard(&writer).await, last(&writer).await), (Vec::new(), 0));
 }
 
-/// R-FWK-33: a commit that is sent again adds no event twice, with a checkpoint or without.
+/// R-FWK-33: a repeated commit adds no event twice, with or without a checkpoint.
 pub async fn a_commit_sent_again_adds_no_event_twice(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let first = Commit { events: vec![event(1, 1, json!("one"))], ..writer.draft(json!({ "log": ["a"] })) };
@@ -165,33 +168,33 @@ pub async fn a_commit_sent_again_adds_no_event_twice(store: SharedCheckpointer) 
     assert_eq!(heard(&writer).await, said);
 }
 
-/// R-FWK-33: a commit may be events alone; the thread exists by it.
+/// R-FWK-33: a commit may consist of events alone, and creates the thread.
 pub async fn events_alone_make_a_thread(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let commit = Commit { events: vec![event(1, 1, json!("hello"))], ..writer.note(Vec::new(), None) };
     store.commit(&commit).await.expect("events are enough");
     assert_eq!(store.status(writer.thread()).await.expect("asking works"), Some(ThreadStatus::Idle));
     assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
-    assert!(writer.find(At::Latest).await.expect("loading works").is_none());
+    assert!(writer.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
     writer.step(json!({ "log": ["a"] })).await;
-    assert_eq!(writer.stored(At::Latest).await["log"], json!(["a"]));
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await["log"], json!(["a"]));
     assert_eq!(numbers(&heard(&writer).await), [1]);
 }
 
-/// R-FWK-33: events are there with the checkpoint they came with, and with what is known of its tasks.
+/// R-FWK-33: events become visible with the checkpoint of their commit and with its pending entries.
 pub async fn events_come_with_their_checkpoint(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for number in 1..=5 {
         let mut commit = writer.draft(json!({ "log": [number] }));
-        commit.pending = vec![known(id(number.into()), 1, Entry::Skipped)];
+        commit.pending = vec![known(id(number.into()), 1, TaskEntry::Skipped)];
         commit.events = vec![event(number, 1, json!(number))];
         writer.send(commit).await;
-        assert_eq!((last(&writer).await, writer.loaded(At::Latest).await.pending.len()), (number, 1));
-        assert_eq!(writer.stored(At::Latest).await, writer.values());
+        assert_eq!((last(&writer).await, writer.loaded(CheckpointSelector::Latest).await.pending.len()), (number, 1));
+        assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
     }
 }
 
-/// R-FWK-33: events of graphs inside are of the thread, whichever part of the commit brings which number.
+/// R-FWK-33: events of subgraphs belong to the thread, whichever part of the commit contains which number.
 pub async fn events_of_graphs_inside_are_of_the_thread(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut inside = writer.inside("child");
@@ -199,7 +202,7 @@ pub async fn events_of_graphs_inside_are_of_the_thread(store: SharedCheckpointer
     let bare = Commit { events: vec![event(3, 1, json!("bare"))], ..inside.note(Vec::new(), None) };
     let mut commit = writer.draft(json!({ "log": ["a"] }));
     commit.events = vec![event(1, 1, json!("out")), event(4, 1, json!("out again"))];
-    commit.inside = vec![child, bare];
+    commit.subgraph_commits = vec![child, bare];
     writer.send(commit.clone()).await;
     let said = [
         event(1, 1, json!("out")),
@@ -212,12 +215,12 @@ pub async fn events_of_graphs_inside_are_of_the_thread(store: SharedCheckpointer
     assert_eq!(heard(&writer).await, said);
     let mut doubled = writer.note(Vec::new(), None);
     doubled.events = vec![event(5, 1, json!("x"))];
-    doubled.inside = vec![Commit { events: vec![event(5, 1, json!("y"))], ..inside.note(Vec::new(), None) }];
-    assert_eq!(store.commit(&doubled).await.expect_err("one number, two events").code(), Code::Internal);
+    doubled.subgraph_commits = vec![Commit { events: vec![event(5, 1, json!("y"))], ..inside.note(Vec::new(), None) }];
+    assert_eq!(store.commit(&doubled).await.expect_err("one number, two events").code(), ErrorCode::Internal);
     assert_eq!(heard(&writer).await, said);
 }
 
-/// R-FWK-33: of a commit that was partly there, what is new is kept with its events.
+/// R-FWK-33: of a commit that was partly saved before, the new parts are saved with their events.
 pub async fn what_follows_a_repeat_is_kept(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let mut inside = writer.inside("child");
@@ -225,10 +228,10 @@ pub async fn what_follows_a_repeat_is_kept(store: SharedCheckpointer) {
     store.commit(&child).await.expect("a good commit is taken");
     let mut commit = writer.draft(json!({ "log": ["a"] }));
     commit.events = vec![event(2, 1, json!("out"))];
-    commit.inside = vec![child];
+    commit.subgraph_commits = vec![child];
     writer.send(commit).await;
     assert_eq!(heard(&writer).await, [event(1, 1, json!("in")), event(2, 1, json!("out"))]);
-    assert_eq!(writer.stored(At::Latest).await, writer.values());
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
 }
 
 #[doc(hidden)]
@@ -240,37 +243,37 @@ macro_rules! checkpointer_events {
             use super::*;
             use $crate::testing::checkpointer::{check, events as checks};
 
-            /// R-FWK-33: events come back in the order of their numbers, with their runs and bodies.
+            /// R-FWK-33: events are returned in the order of their numbers, with their runs and bodies.
             #[test]
             fn events_come_back_in_the_order_of_their_numbers() {
                 check($open, $drive, checks::events_come_back_in_the_order_of_their_numbers);
             }
 
-            /// R-FWK-33: a thread without events has none, and one that does not exist neither.
+            /// R-FWK-33: a thread without events returns none, and neither does one that does not exist.
             #[test]
             fn a_thread_without_events_has_none() {
                 check($open, $drive, checks::a_thread_without_events_has_none);
             }
 
-            /// R-FWK-33: a reader that comes back with its last number gets what came after it, in pages.
+            /// R-FWK-33: a reader that requests events after its last number gets all later ones, in pages.
             #[test]
             fn a_reader_goes_on_after_its_last_number() {
                 check($open, $drive, checks::a_reader_goes_on_after_its_last_number);
             }
 
-            /// R-FWK-33: events of one run are told apart from those of others.
+            /// R-FWK-33: events can be filtered by run.
             #[test]
             fn events_of_one_run_are_told_apart() {
                 check($open, $drive, checks::events_of_one_run_are_told_apart);
             }
 
-            /// R-FWK-33: a commit that is refused leaves no event.
+            /// R-FWK-33: a rejected commit leaves no event.
             #[test]
             fn a_refused_commit_leaves_no_event() {
                 check($open, $drive, checks::a_refused_commit_leaves_no_event);
             }
 
-            /// R-FWK-33: a commit whose events do not come after the last is refused with all that is in it.
+            /// R-FWK-33: a commit whose events do not come after the last one is rejected as a whole.
             #[test]
             fn a_refused_event_leaves_no_checkpoint() {
                 check($open, $drive, checks::a_refused_event_leaves_no_checkpoint);
@@ -282,31 +285,32 @@ macro_rules! checkpointer_events {
                 check($open, $drive, checks::numbers_of_one_commit_differ);
             }
 
-            /// R-FWK-33: a commit that is sent again adds no event twice, with a checkpoint or without.
+            /// R-FWK-33: a repeated commit adds no event twice, with or without a checkpoint.
             #[test]
             fn a_commit_sent_again_adds_no_event_twice() {
                 check($open, $drive, checks::a_commit_sent_again_adds_no_event_twice);
             }
 
-            /// R-FWK-33: a commit may be events alone; the thread exists by it.
+            /// R-FWK-33: a commit may consist of events alone, and creates the thread.
             #[test]
             fn events_alone_make_a_thread() {
                 check($open, $drive, checks::events_alone_make_a_thread);
             }
 
-            /// R-FWK-33: events are there with the checkpoint they came with, and with what is known of its tasks.
+            /// R-FWK-33: events become visible with the checkpoint of their commit and with its pending entries.
             #[test]
             fn events_come_with_their_checkpoint() {
                 check($open, $drive, checks::events_come_with_their_checkpoint);
             }
 
-            /// R-FWK-33: events of graphs inside are of the thread, whichever part of the commit brings which number.
+            /// R-FWK-33: events of subgraphs belong to the thread, whichever part of the commit contains which
+            /// number.
             #[test]
             fn events_of_graphs_inside_are_of_the_thread() {
                 check($open, $drive, checks::events_of_graphs_inside_are_of_the_thread);
             }
 
-            /// R-FWK-33: of a commit that was partly there, what is new is kept with its events.
+            /// R-FWK-33: of a commit that was partly saved before, the new parts are saved with their events.
             #[test]
             fn what_follows_a_repeat_is_kept() {
                 check($open, $drive, checks::what_follows_a_repeat_is_kept);

@@ -1,19 +1,19 @@
-//! What a listing gives: order, limits, filters, and all of them together.
+//! Listing the history: order, limits, filters, and their combination.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::writer::{Writer, id, known, read, run};
-use crate::checkpoint::{Entry, Namespace, Source};
-use crate::error::Code;
+use crate::checkpoint::{CheckpointNamespace, CheckpointSource, TaskEntry};
+use crate::error::ErrorCode;
 use crate::port::{HistoryQuery, SharedCheckpointer};
 
-/// Twelve checkpoints whose source, run and metadata differ.
+/// Creates twelve checkpoints with different sources, runs and metadata.
 async fn twelve(store: &SharedCheckpointer) -> Writer {
     let mut writer = Writer::open(store, "thread").await;
     for index in 0..12_u64 {
-        writer.source = if index % 4 == 0 { Source::Input } else { Source::Loop };
+        writer.source = if index % 4 == 0 { CheckpointSource::Input } else { CheckpointSource::Loop };
         writer.run = run(u128::from(index / 4));
         let parity = if index % 2 == 0 { "even" } else { "odd" };
         let metadata = json!({ "parity": parity, "user": index / 6, "tags": { "n": [index % 3] } });
@@ -35,33 +35,33 @@ async fn lists(store: SharedCheckpointer, rows: Vec<(HistoryQuery, &[u128])>) {
     }
 }
 
-/// R-FWK-33: a listing is newest first and whole.
+/// R-FWK-33: a listing is newest first and complete.
 pub async fn a_listing_is_newest_first(store: SharedCheckpointer) {
     lists(store, vec![(HistoryQuery::default(), &[12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1])]).await;
 }
 
-/// R-FWK-33: a thread or graph that nobody wrote has an empty history.
+/// R-FWK-33: a thread or graph without commits has an empty history.
 pub async fn an_unknown_history_is_empty(store: SharedCheckpointer) {
     let writer = twelve(&store).await;
     assert!(writer.inside("child").history(&HistoryQuery::default()).await.is_empty());
-    let nobody = store.history(&"nobody".into(), &Namespace::root(), &HistoryQuery::default()).await;
+    let nobody = store.history(&"nobody".into(), &CheckpointNamespace::root(), &HistoryQuery::default()).await;
     assert!(nobody.expect("listing works").is_empty());
 }
 
-/// R-FWK-33: a limit gives the newest that many; none of nothing.
+/// R-FWK-33: a limit returns that many of the newest; a limit of 0 returns none.
 pub async fn a_limit_gives_the_newest(store: SharedCheckpointer) {
     let limit = |limit| HistoryQuery { limit: Some(limit), ..Default::default() };
     let all: &[u128] = &[12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
     lists(store, vec![(limit(0), &[]), (limit(1), &[12]), (limit(3), &[12, 11, 10]), (limit(99), all)]).await;
 }
 
-/// R-FWK-33: `before` gives the older ones, without the one it names.
+/// R-FWK-33: `before` returns the older checkpoints, without the named one.
 pub async fn before_gives_the_older_ones(store: SharedCheckpointer) {
     let before = |number| HistoryQuery { before: Some(id(number)), ..Default::default() };
     lists(store, vec![(before(4), &[3, 2, 1]), (before(2), &[1]), (before(1), &[])]).await;
 }
 
-/// R-FWK-33: `before` and a limit page through everything, with no gap and nothing twice.
+/// R-FWK-33: `before` and a limit page through everything, without gaps or duplicates.
 pub async fn before_and_limit_page_through_everything(store: SharedCheckpointer) {
     let writer = twelve(&store).await;
     let mut pages = Vec::new();
@@ -75,38 +75,38 @@ pub async fn before_and_limit_page_through_everything(store: SharedCheckpointer)
     assert_eq!(pages, [vec![12, 11, 10, 9, 8], vec![7, 6, 5, 4, 3], vec![2, 1]]);
 }
 
-/// R-FWK-33: `before` a checkpoint that is not there is refused, not taken for everything.
+/// R-FWK-33: `before` an unknown checkpoint is rejected, not treated as no filter.
 pub async fn before_an_unknown_checkpoint_is_refused(store: SharedCheckpointer) {
     let writer = twelve(&store).await;
     let query = HistoryQuery { before: Some(id(99)), ..Default::default() };
     let error = store.history(writer.thread(), &writer.namespace, &query).await.expect_err("it is unknown");
-    assert_eq!(error.code(), Code::NotFound);
+    assert_eq!(error.code(), ErrorCode::NotFound);
 }
 
-/// R-FWK-33: a listing can be of one source.
+/// R-FWK-33: a listing can be restricted to one source.
 pub async fn a_listing_can_be_of_one_source(store: SharedCheckpointer) {
     let source = |source| HistoryQuery { source: Some(source), ..Default::default() };
     let rows: Vec<(_, &[u128])> = vec![
-        (source(Source::Input), &[9, 5, 1]),
-        (source(Source::Loop), &[12, 11, 10, 8, 7, 6, 4, 3, 2]),
-        (source(Source::Fork), &[]),
+        (source(CheckpointSource::Input), &[9, 5, 1]),
+        (source(CheckpointSource::Loop), &[12, 11, 10, 8, 7, 6, 4, 3, 2]),
+        (source(CheckpointSource::Fork), &[]),
     ];
     lists(store, rows).await;
 }
 
-/// R-FWK-33: a listing can be of one step.
+/// R-FWK-33: a listing can be restricted to one step.
 pub async fn a_listing_can_be_of_one_step(store: SharedCheckpointer) {
     let step = |step| HistoryQuery { step: Some(step), ..Default::default() };
     lists(store, vec![(step(0), &[1]), (step(7), &[8]), (step(-1), &[]), (step(12), &[])]).await;
 }
 
-/// R-FWK-33: a listing can be of one run.
+/// R-FWK-33: a listing can be restricted to one run.
 pub async fn a_listing_can_be_of_one_run(store: SharedCheckpointer) {
     let of = |number| HistoryQuery { run: Some(run(number)), ..Default::default() };
     lists(store, vec![(of(0), &[4, 3, 2, 1]), (of(2), &[12, 11, 10, 9]), (of(9), &[])]).await;
 }
 
-/// R-FWK-33: a listing can be of one value of metadata.
+/// R-FWK-33: a listing can be restricted to one value of metadata.
 pub async fn a_listing_can_be_of_metadata(store: SharedCheckpointer) {
     let rows: Vec<(_, &[u128])> = vec![
         (metadata([("parity", json!("even"))]), &[11, 9, 7, 5, 3, 1]),
@@ -118,7 +118,7 @@ pub async fn a_listing_can_be_of_metadata(store: SharedCheckpointer) {
     lists(store, rows).await;
 }
 
-/// R-FWK-33: several values of metadata must all be there, nested ones whole.
+/// R-FWK-33: several values of metadata must all be present, nested ones equal as a whole.
 pub async fn a_listing_can_be_of_several_values_of_metadata(store: SharedCheckpointer) {
     let rows: Vec<(_, &[u128])> = vec![
         (metadata([("parity", json!("odd")), ("user", json!(0))]), &[6, 4, 2]),
@@ -129,14 +129,15 @@ pub async fn a_listing_can_be_of_several_values_of_metadata(store: SharedCheckpo
     lists(store, rows).await;
 }
 
-/// R-FWK-33, R-REF-66: filters, `before` and a limit hold together; the limit counts what passes the filters.
+/// R-FWK-33, R-REF-66: filters, `before` and a limit can be combined; the limit counts the checkpoints that pass
+/// the filters.
 pub async fn filters_before_and_limit_hold_together(store: SharedCheckpointer) {
     let even = || metadata([("parity", json!("even"))]);
     let rows: Vec<(_, &[u128])> = vec![
         (HistoryQuery { limit: Some(2), ..even() }, &[11, 9]),
         (HistoryQuery { before: Some(id(9)), limit: Some(2), ..even() }, &[7, 5]),
-        (HistoryQuery { before: Some(id(8)), source: Some(Source::Loop), ..even() }, &[7, 3]),
-        (HistoryQuery { run: Some(run(1)), source: Some(Source::Input), ..even() }, &[5]),
+        (HistoryQuery { before: Some(id(8)), source: Some(CheckpointSource::Loop), ..even() }, &[7, 3]),
+        (HistoryQuery { run: Some(run(1)), source: Some(CheckpointSource::Input), ..even() }, &[5]),
         (HistoryQuery { run: Some(run(1)), step: Some(0), ..even() }, &[]),
         (HistoryQuery { step: Some(4), before: Some(id(5)), ..Default::default() }, &[]),
         (HistoryQuery { step: Some(4), before: Some(id(6)), limit: Some(9), ..even() }, &[5]),
@@ -156,19 +157,19 @@ pub async fn a_listing_has_the_values_of_each(store: SharedCheckpointer) {
     assert_eq!(listed.iter().map(|loaded| read(&writer.schema, loaded)).collect::<Vec<_>>(), expected);
 }
 
-/// R-FWK-33: each listed checkpoint has what is known of its tasks.
+/// R-FWK-33: each listed checkpoint has its pending entries.
 pub async fn a_listing_has_the_pending_entries_of_each(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     for index in 1..=3 {
         let saved = writer.step(json!({ "count": 1 })).await;
-        writer.know(saved, index, Entry::Skipped).await;
+        writer.know(saved, index, TaskEntry::Skipped).await;
     }
     let listed = writer.history(&HistoryQuery::default()).await;
     let pending: Vec<_> = listed.into_iter().map(|loaded| loaded.pending).collect();
-    assert_eq!(pending, [3, 2, 1].map(|number| vec![known(id(number), number, Entry::Skipped)]));
+    assert_eq!(pending, [3, 2, 1].map(|number| vec![known(id(number), number, TaskEntry::Skipped)]));
 }
 
-/// R-FWK-33: a listing that was given does not change when the thread goes on.
+/// R-FWK-33: a returned listing does not change when the thread continues.
 pub async fn a_listing_stays_as_it_was_given(store: SharedCheckpointer) {
     let mut writer = twelve(&store).await;
     let listed = writer.history(&HistoryQuery::default()).await;
@@ -190,74 +191,74 @@ macro_rules! checkpointer_history {
             use super::*;
             use $crate::testing::checkpointer::{check, history as checks};
 
-            /// R-FWK-33: a listing is newest first and whole.
+            /// R-FWK-33: a listing is newest first and complete.
             #[test]
             fn a_listing_is_newest_first() {
                 check($open, $drive, checks::a_listing_is_newest_first);
             }
 
-            /// R-FWK-33: a thread or graph that nobody wrote has an empty history.
+            /// R-FWK-33: a thread or graph without commits has an empty history.
             #[test]
             fn an_unknown_history_is_empty() {
                 check($open, $drive, checks::an_unknown_history_is_empty);
             }
 
-            /// R-FWK-33: a limit gives the newest that many; none of nothing.
+            /// R-FWK-33: a limit returns that many of the newest; a limit of 0 returns none.
             #[test]
             fn a_limit_gives_the_newest() {
                 check($open, $drive, checks::a_limit_gives_the_newest);
             }
 
-            /// R-FWK-33: `before` gives the older ones, without the one it names.
+            /// R-FWK-33: `before` returns the older checkpoints, without the named one.
             #[test]
             fn before_gives_the_older_ones() {
                 check($open, $drive, checks::before_gives_the_older_ones);
             }
 
-            /// R-FWK-33: `before` and a limit page through everything, with no gap and nothing twice.
+            /// R-FWK-33: `before` and a limit page through everything, without gaps or duplicates.
             #[test]
             fn before_and_limit_page_through_everything() {
                 check($open, $drive, checks::before_and_limit_page_through_everything);
             }
 
-            /// R-FWK-33: `before` a checkpoint that is not there is refused, not taken for everything.
+            /// R-FWK-33: `before` an unknown checkpoint is rejected, not treated as no filter.
             #[test]
             fn before_an_unknown_checkpoint_is_refused() {
                 check($open, $drive, checks::before_an_unknown_checkpoint_is_refused);
             }
 
-            /// R-FWK-33: a listing can be of one source.
+            /// R-FWK-33: a listing can be restricted to one source.
             #[test]
             fn a_listing_can_be_of_one_source() {
                 check($open, $drive, checks::a_listing_can_be_of_one_source);
             }
 
-            /// R-FWK-33: a listing can be of one step.
+            /// R-FWK-33: a listing can be restricted to one step.
             #[test]
             fn a_listing_can_be_of_one_step() {
                 check($open, $drive, checks::a_listing_can_be_of_one_step);
             }
 
-            /// R-FWK-33: a listing can be of one run.
+            /// R-FWK-33: a listing can be restricted to one run.
             #[test]
             fn a_listing_can_be_of_one_run() {
                 check($open, $drive, checks::a_listing_can_be_of_one_run);
             }
 
-            /// R-FWK-33: a listing can be of one value of metadata.
+            /// R-FWK-33: a listing can be restricted to one value of metadata.
             #[test]
             fn a_listing_can_be_of_metadata() {
                 check($open, $drive, checks::a_listing_can_be_of_metadata);
             }
 
-            /// R-FWK-33: several values of metadata must all be there, nested ones whole.
+            /// R-FWK-33: several values of metadata must all be present, nested ones equal as a whole.
             #[test]
             fn a_listing_can_be_of_several_values_of_metadata() {
                 check($open, $drive, checks::a_listing_can_be_of_several_values_of_metadata);
             }
 
-            /// R-FWK-33, R-REF-66: filters, `before` and a limit hold together; the limit counts what passes the
-            /// filters.
+            /// R-FWK-33, R-REF-66: filters, `before` and a limit can be combined; the limit counts the checkpoints
+            /// that pass the filters.
             #[test]
             fn filters_before_and_limit_hold_together() {
                 check($open, $drive, checks::filters_before_and_limit_hold_together);
@@ -269,13 +270,13 @@ macro_rules! checkpointer_history {
                 check($open, $drive, checks::a_listing_has_the_values_of_each);
             }
 
-            /// R-FWK-33: each listed checkpoint has what is known of its tasks.
+            /// R-FWK-33: each listed checkpoint has its pending entries.
             #[test]
             fn a_listing_has_the_pending_entries_of_each() {
                 check($open, $drive, checks::a_listing_has_the_pending_entries_of_each);
             }
 
-            /// R-FWK-33: a listing that was given does not change when the thread goes on.
+            /// R-FWK-33: a returned listing does not change when the thread continues.
             #[test]
             fn a_listing_stays_as_it_was_given() {
                 check($open, $drive, checks::a_listing_stays_as_it_was_given);

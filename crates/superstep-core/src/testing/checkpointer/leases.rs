@@ -1,18 +1,18 @@
-//! One writer per thread: who may write, and who no longer may.
+//! Leases: one writer per thread, and rejection of old writers.
 
 use serde_json::json;
 
 use super::writer::{Writer, id, known, run};
-use crate::checkpoint::Entry;
-use crate::error::Code;
+use crate::checkpoint::TaskEntry;
+use crate::error::ErrorCode;
 use crate::id::ThreadId;
-use crate::port::{At, HistoryQuery, Lease, SharedCheckpointer, ThreadStatus};
+use crate::port::{CheckpointSelector, HistoryQuery, Lease, SharedCheckpointer, ThreadStatus};
 
 async fn take(store: &SharedCheckpointer, thread: &str, number: u128) -> Lease {
     store.acquire(&thread.into(), run(number)).await.expect("a free thread can be taken")
 }
 
-/// A writer with two steps and a lease that is not the newest.
+/// Returns a writer with two steps and a lease that is not the newest.
 async fn outdated(store: &SharedCheckpointer) -> Writer {
     let mut writer = Writer::open(store, "thread").await;
     writer.steps(2).await;
@@ -21,15 +21,15 @@ async fn outdated(store: &SharedCheckpointer) -> Writer {
     writer
 }
 
-/// R-FWK-33: a thread that a run moves is refused to another, with the name of the run.
+/// R-FWK-33: another run cannot acquire a thread with an active lease; the error names the holder.
 pub async fn a_second_run_is_refused_and_told_who_moves_the_thread(store: SharedCheckpointer) {
     take(&store, "thread", 7).await;
     let error = store.acquire(&"thread".into(), run(8)).await.expect_err("run 7 has it");
-    assert_eq!(error.code(), Code::ThreadBusy);
+    assert_eq!(error.code(), ErrorCode::ThreadBusy);
     assert!(error.to_string().contains(&run(7).to_string()), "{error}");
 }
 
-/// R-FWK-33: what was given back can be taken by another.
+/// R-FWK-33: a released lease can be acquired by another run.
 pub async fn what_was_given_back_can_be_taken(store: SharedCheckpointer) {
     for number in 1..5 {
         let lease = take(&store, "thread", number).await;
@@ -37,7 +37,7 @@ pub async fn what_was_given_back_can_be_taken(store: SharedCheckpointer) {
     }
 }
 
-/// R-FWK-33: each acquisition has a higher fence than the ones before on its thread.
+/// R-FWK-33: each acquisition has a higher fence than the earlier ones on its thread.
 pub async fn fences_rise(store: SharedCheckpointer) {
     let mut last = None;
     for number in 1..20 {
@@ -48,52 +48,52 @@ pub async fn fences_rise(store: SharedCheckpointer) {
     }
 }
 
-/// R-FWK-33: giving back an old lease does not free the thread.
+/// R-FWK-33: releasing an old lease does not free the thread.
 pub async fn giving_back_an_old_lease_frees_nothing(store: SharedCheckpointer) {
     let old = take(&store, "thread", 1).await;
     store.release(&old);
     take(&store, "thread", 2).await;
     store.release(&old);
     let refused = store.acquire(&"thread".into(), run(3)).await;
-    assert_eq!(refused.expect_err("run 2 has it").code(), Code::ThreadBusy);
+    assert_eq!(refused.expect_err("run 2 has it").code(), ErrorCode::ThreadBusy);
 }
 
-/// R-FWK-33: a checkpoint of an old lease is refused, for good and with advice.
+/// R-FWK-33: a checkpoint with an old lease is rejected, without retry and with a help text.
 pub async fn a_checkpoint_of_an_old_lease_is_refused(store: SharedCheckpointer) {
     let mut writer = outdated(&store).await;
     let commit = writer.draft(json!({ "count": 1 }));
     let error = store.commit(&commit).await.expect_err("the lease is old");
-    assert_eq!((error.code(), error.is_retryable()), (Code::ThreadBusy, false));
-    assert!(error.advice().is_some() && error.place().thread.is_some(), "{error}");
+    assert_eq!((error.code(), error.is_retryable()), (ErrorCode::ThreadBusy, false));
+    assert!(error.help().is_some() && error.location().thread.is_some(), "{error}");
     assert_eq!(writer.listed(&HistoryQuery::default()).await, [2, 1]);
 }
 
-/// R-FWK-33: what an old lease knows of tasks is refused.
+/// R-FWK-33: pending entries with an old lease are rejected.
 pub async fn an_entry_of_an_old_lease_is_refused(store: SharedCheckpointer) {
     let writer = outdated(&store).await;
-    let commit = writer.note(vec![known(id(2), 1, Entry::Skipped)], None);
-    assert_eq!(store.commit(&commit).await.expect_err("the lease is old").code(), Code::ThreadBusy);
-    assert!(writer.loaded(At::Latest).await.pending.is_empty());
+    let commit = writer.note(vec![known(id(2), 1, TaskEntry::Skipped)], None);
+    assert_eq!(store.commit(&commit).await.expect_err("the lease is old").code(), ErrorCode::ThreadBusy);
+    assert!(writer.loaded(CheckpointSelector::Latest).await.pending.is_empty());
 }
 
-/// R-FWK-33: the status an old lease gives is refused.
+/// R-FWK-33: a status with an old lease is rejected.
 pub async fn a_status_of_an_old_lease_is_refused(store: SharedCheckpointer) {
     let writer = outdated(&store).await;
     let before = store.status(writer.thread()).await.expect("asking works");
     let commit = writer.note(Vec::new(), Some(ThreadStatus::Error));
-    assert_eq!(store.commit(&commit).await.expect_err("the lease is old").code(), Code::ThreadBusy);
+    assert_eq!(store.commit(&commit).await.expect_err("the lease is old").code(), ErrorCode::ThreadBusy);
     assert_eq!(store.status(writer.thread()).await.expect("asking works"), before);
 }
 
-/// R-FWK-33: an old lease is refused by a graph inside, too.
+/// R-FWK-33: an old lease is rejected for a subgraph, too.
 pub async fn an_old_lease_is_refused_in_every_namespace(store: SharedCheckpointer) {
     let mut inside = outdated(&store).await.inside("child");
     let commit = inside.draft(json!({ "count": 1 }));
-    assert_eq!(store.commit(&commit).await.expect_err("the lease is old").code(), Code::ThreadBusy);
-    assert!(inside.find(At::Latest).await.expect("loading works").is_none());
+    assert_eq!(store.commit(&commit).await.expect_err("the lease is old").code(), ErrorCode::ThreadBusy);
+    assert!(inside.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
 }
 
-/// R-FWK-33: a run that comes back takes over from itself; what it was before is fenced off.
+/// R-FWK-33: a run that returns takes over its own lease; its previous lease is fenced off.
 pub async fn a_run_takes_over_from_itself(store: SharedCheckpointer) {
     let mut before = Writer::open(&store, "thread").await;
     before.steps(2).await;
@@ -101,41 +101,41 @@ pub async fn a_run_takes_over_from_itself(store: SharedCheckpointer) {
     assert!(lease.fence > before.lease.fence);
     let mut after = Writer { lease, ..before.clone() };
     let late = before.draft(json!({ "title": "late" }));
-    assert_eq!(store.commit(&late).await.expect_err("it was taken over").code(), Code::ThreadBusy);
+    assert_eq!(store.commit(&late).await.expect_err("it was taken over").code(), ErrorCode::ThreadBusy);
     after.steps(1).await;
-    assert_eq!(after.stored(At::Latest).await, after.values());
+    assert_eq!(after.stored(CheckpointSelector::Latest).await, after.values());
 }
 
-/// R-FWK-33: after a lease was given back nothing is taken of it.
+/// R-FWK-33: after its release a lease permits no write.
 pub async fn nothing_is_taken_of_a_lease_that_was_given_back(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(1).await;
     store.release(&writer.lease);
     let commit = writer.draft(json!({ "count": 1 }));
-    assert_eq!(store.commit(&commit).await.expect_err("it was given back").code(), Code::ThreadBusy);
+    assert_eq!(store.commit(&commit).await.expect_err("it was given back").code(), ErrorCode::ThreadBusy);
 }
 
-/// R-FWK-33: a lease of a deleted thread does not fit the thread that follows it.
+/// R-FWK-33: a lease of a deleted thread is not valid for a new thread with the same id.
 pub async fn a_lease_of_a_deleted_thread_stays_refused(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(1).await;
     store.release(&writer.lease);
     store.delete_thread(writer.thread()).await.expect("nobody moves it");
     let late = writer.draft(json!({ "count": 1 }));
-    assert_eq!(store.commit(&late).await.expect_err("there is no thread").code(), Code::ThreadBusy);
+    assert_eq!(store.commit(&late).await.expect_err("there is no thread").code(), ErrorCode::ThreadBusy);
     take(&store, "thread", 2).await;
-    assert_eq!(store.commit(&late).await.expect_err("it is another thread").code(), Code::ThreadBusy);
+    assert_eq!(store.commit(&late).await.expect_err("it is another thread").code(), ErrorCode::ThreadBusy);
 }
 
-/// R-FWK-33: a lease that nobody gave is refused.
+/// R-FWK-33: a lease that was never issued is rejected.
 pub async fn a_lease_that_nobody_gave_is_refused(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.lease.fence += 1_000;
     let commit = writer.draft(json!({ "count": 1 }));
-    assert_eq!(store.commit(&commit).await.expect_err("nobody gave it").code(), Code::ThreadBusy);
+    assert_eq!(store.commit(&commit).await.expect_err("nobody gave it").code(), ErrorCode::ThreadBusy);
 }
 
-/// R-FWK-33: threads are taken independently of each other.
+/// R-FWK-33: leases of different threads are independent.
 pub async fn threads_are_taken_independently(store: SharedCheckpointer) {
     let mut writers = Vec::new();
     for name in ["a", "b", "A", "a.", "a:1"] {
@@ -146,14 +146,14 @@ pub async fn threads_are_taken_independently(store: SharedCheckpointer) {
     }
 }
 
-/// R-FWK-33: an id that is not of the form every store takes is refused before anything is kept.
+/// R-FWK-33: an invalid thread id is rejected before anything is saved.
 pub async fn an_invalid_thread_id_is_refused(store: SharedCheckpointer) {
-    let long = "x".repeat(ThreadId::LONGEST + 1);
+    let long = "x".repeat(ThreadId::MAX_BYTES + 1);
     for name in ["", "../etc", "a b", "a/b", "é", "a\u{0}", long.as_str()] {
         let error = store.acquire(&name.into(), run(1)).await.expect_err("the id is invalid");
-        assert_eq!(error.code(), Code::InputInvalid, "{name:?}");
+        assert_eq!(error.code(), ErrorCode::InputInvalid, "{name:?}");
     }
-    take(&store, &"x".repeat(ThreadId::LONGEST), 1).await;
+    take(&store, &"x".repeat(ThreadId::MAX_BYTES), 1).await;
     take(&store, "a.b:c-d_1", 1).await;
 }
 
@@ -166,85 +166,85 @@ macro_rules! checkpointer_leases {
             use super::*;
             use $crate::testing::checkpointer::{check, leases as checks};
 
-            /// R-FWK-33: a thread that a run moves is refused to another, with the name of the run.
+            /// R-FWK-33: another run cannot acquire a thread with an active lease; the error names the holder.
             #[test]
             fn a_second_run_is_refused_and_told_who_moves_the_thread() {
                 check($open, $drive, checks::a_second_run_is_refused_and_told_who_moves_the_thread);
             }
 
-            /// R-FWK-33: what was given back can be taken by another.
+            /// R-FWK-33: a released lease can be acquired by another run.
             #[test]
             fn what_was_given_back_can_be_taken() {
                 check($open, $drive, checks::what_was_given_back_can_be_taken);
             }
 
-            /// R-FWK-33: each acquisition has a higher fence than the ones before on its thread.
+            /// R-FWK-33: each acquisition has a higher fence than the earlier ones on its thread.
             #[test]
             fn fences_rise() {
                 check($open, $drive, checks::fences_rise);
             }
 
-            /// R-FWK-33: giving back an old lease does not free the thread.
+            /// R-FWK-33: releasing an old lease does not free the thread.
             #[test]
             fn giving_back_an_old_lease_frees_nothing() {
                 check($open, $drive, checks::giving_back_an_old_lease_frees_nothing);
             }
 
-            /// R-FWK-33: a checkpoint of an old lease is refused, for good and with advice.
+            /// R-FWK-33: a checkpoint with an old lease is rejected, without retry and with a help text.
             #[test]
             fn a_checkpoint_of_an_old_lease_is_refused() {
                 check($open, $drive, checks::a_checkpoint_of_an_old_lease_is_refused);
             }
 
-            /// R-FWK-33: what an old lease knows of tasks is refused.
+            /// R-FWK-33: pending entries with an old lease are rejected.
             #[test]
             fn an_entry_of_an_old_lease_is_refused() {
                 check($open, $drive, checks::an_entry_of_an_old_lease_is_refused);
             }
 
-            /// R-FWK-33: the status an old lease gives is refused.
+            /// R-FWK-33: a status with an old lease is rejected.
             #[test]
             fn a_status_of_an_old_lease_is_refused() {
                 check($open, $drive, checks::a_status_of_an_old_lease_is_refused);
             }
 
-            /// R-FWK-33: an old lease is refused by a graph inside, too.
+            /// R-FWK-33: an old lease is rejected for a subgraph, too.
             #[test]
             fn an_old_lease_is_refused_in_every_namespace() {
                 check($open, $drive, checks::an_old_lease_is_refused_in_every_namespace);
             }
 
-            /// R-FWK-33: a run that comes back takes over from itself; what it was before is fenced off.
+            /// R-FWK-33: a run that returns takes over its own lease; its previous lease is fenced off.
             #[test]
             fn a_run_takes_over_from_itself() {
                 check($open, $drive, checks::a_run_takes_over_from_itself);
             }
 
-            /// R-FWK-33: after a lease was given back nothing is taken of it.
+            /// R-FWK-33: after its release a lease permits no write.
             #[test]
             fn nothing_is_taken_of_a_lease_that_was_given_back() {
                 check($open, $drive, checks::nothing_is_taken_of_a_lease_that_was_given_back);
             }
 
-            /// R-FWK-33: a lease of a deleted thread does not fit the thread that follows it.
+            /// R-FWK-33: a lease of a deleted thread is not valid for a new thread with the same id.
             #[test]
             fn a_lease_of_a_deleted_thread_stays_refused() {
                 check($open, $drive, checks::a_lease_of_a_deleted_thread_stays_refused);
             }
 
-            /// R-FWK-33: a lease that nobody gave is refused.
+            /// R-FWK-33: a lease that was never issued is rejected.
             #[test]
             fn a_lease_that_nobody_gave_is_refused() {
                 check($open, $drive, checks::a_lease_that_nobody_gave_is_refused);
             }
 
-            /// R-FWK-33: threads are taken independently of each other.
+            /// R-FWK-33: leases of different threads are independent.
             #[test]
             fn threads_are_taken_independently() {
                 check($open, $drive, checks::threads_are_taken_independently);
             }
 
-            /// R-FWK-33: an id that is not of the form every store takes is refused before anything is kept.
+            /// R-FWK-33: an invalid thread id is rejected before anything is saved.
             #[test]
             fn an_invalid_thread_id_is_refused() {
                 check($open, $drive, checks::an_invalid_thread_id_is_refused);

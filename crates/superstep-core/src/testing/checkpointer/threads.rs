@@ -1,12 +1,12 @@
-//! Threads and the graphs on them: apart from each other, with a status, until they are deleted.
+//! Threads and their graphs: independent of each other, with a status, until they are deleted.
 
 use serde_json::json;
 
 use super::writer::{Writer, id, known, run};
-use crate::checkpoint::{Entry, Namespace};
-use crate::error::Code;
+use crate::checkpoint::{CheckpointNamespace, TaskEntry};
+use crate::error::ErrorCode;
 use crate::id::ThreadId;
-use crate::port::{At, HistoryQuery, Retention, SharedCheckpointer, ThreadStatus, ThreadsQuery};
+use crate::port::{CheckpointSelector, HistoryQuery, Retention, SharedCheckpointer, ThreadStatus, ThreadsQuery};
 
 async fn status(writer: &Writer) -> Option<ThreadStatus> {
     writer.store.status(writer.thread()).await.expect("asking works")
@@ -17,7 +17,7 @@ async fn listed(store: &SharedCheckpointer, after: Option<&str>, limit: Option<u
     store.threads(&query).await.expect("listing works")
 }
 
-/// R-FWK-33: threads with equal ids of checkpoints stay apart.
+/// R-FWK-33: threads with equal checkpoint ids are independent.
 pub async fn threads_stay_apart(store: SharedCheckpointer) {
     let mut writers = Vec::new();
     for name in ["a", "b", "ab", "a:b"] {
@@ -27,19 +27,19 @@ pub async fn threads_stay_apart(store: SharedCheckpointer) {
         for writer in &mut writers {
             let saved = writer.step(json!({ "log": [format!("{} {step}", writer.lease.thread)] })).await;
             writer
-                .know(saved, 1, Entry::Once { key: writer.lease.thread.to_string(), value: json!(step).into() })
+                .know(saved, 1, TaskEntry::Recorded { key: writer.lease.thread.to_string(), value: json!(step).into() })
                 .await;
         }
     }
     for writer in &writers {
-        assert_eq!(writer.stored(At::Latest).await, writer.values());
+        assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
         assert_eq!(writer.listed(&HistoryQuery::default()).await, [5, 4, 3, 2, 1]);
-        let entry = Entry::Once { key: writer.lease.thread.to_string(), value: json!(4).into() };
-        assert_eq!(writer.loaded(At::Latest).await.pending, [known(id(5), 1, entry)]);
+        let entry = TaskEntry::Recorded { key: writer.lease.thread.to_string(), value: json!(4).into() };
+        assert_eq!(writer.loaded(CheckpointSelector::Latest).await.pending, [known(id(5), 1, entry)]);
     }
 }
 
-/// R-FWK-34: graphs on one thread, with equal ids of checkpoints, stay apart.
+/// R-FWK-34: graphs on one thread, with equal checkpoint ids, are independent.
 pub async fn namespaces_stay_apart(store: SharedCheckpointer) {
     let root = Writer::open(&store, "thread").await;
     let child = root.inside("child:1");
@@ -48,13 +48,13 @@ pub async fn namespaces_stay_apart(store: SharedCheckpointer) {
     for step in 0..5 {
         for writer in &mut writers {
             let saved = writer.step(json!({ "log": [format!("{} {step}", writer.namespace.as_str())] })).await;
-            writer.know(saved, step as u128, Entry::Skipped).await;
+            writer.know(saved, step as u128, TaskEntry::Skipped).await;
         }
     }
     for writer in &writers {
-        assert_eq!(writer.stored(At::Latest).await, writer.values());
+        assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
         assert_eq!(writer.listed(&HistoryQuery::default()).await, [5, 4, 3, 2, 1]);
-        assert_eq!(writer.loaded(At::Latest).await.checkpoint.namespace, writer.namespace);
+        assert_eq!(writer.loaded(CheckpointSelector::Latest).await.checkpoint.namespace, writer.namespace);
     }
 }
 
@@ -63,7 +63,7 @@ pub async fn namespaces_are_listed(store: SharedCheckpointer) {
     let mut root = Writer::open(&store, "thread").await;
     assert!(store.namespaces(root.thread()).await.expect("asking works").is_empty());
     root.steps(2).await;
-    let mut expected = vec![Namespace::root()];
+    let mut expected = vec![CheckpointNamespace::root()];
     for segment in ["b:1", "a:1", "größe"] {
         let mut inside = root.inside(segment);
         inside.steps(1).await;
@@ -76,7 +76,7 @@ pub async fn namespaces_are_listed(store: SharedCheckpointer) {
     assert!(store.namespaces(&"nobody".into()).await.expect("asking works").is_empty());
 }
 
-/// R-FWK-33: a thread is known once something is saved on it.
+/// R-FWK-33: a thread exists after its first commit.
 pub async fn a_thread_is_known_once_something_is_saved(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     assert_eq!(status(&writer).await, None);
@@ -87,7 +87,7 @@ pub async fn a_thread_is_known_once_something_is_saved(store: SharedCheckpointer
     assert!(status(&writer).await.is_some());
 }
 
-/// R-FWK-33: a thread stands as the last commit said.
+/// R-FWK-33: a thread has the status of the last commit.
 pub async fn a_thread_stands_as_the_last_commit_said(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let statuses = [ThreadStatus::Busy, ThreadStatus::Interrupted, ThreadStatus::Error, ThreadStatus::Idle];
@@ -101,13 +101,13 @@ pub async fn a_thread_stands_as_the_last_commit_said(store: SharedCheckpointer) 
     assert_eq!(status(&writer).await, Some(ThreadStatus::Error));
 }
 
-/// R-FWK-33: a commit that says nothing of it leaves the status as it is, and so does giving back.
+/// R-FWK-33: a commit without a status does not change it, and neither does a release.
 pub async fn a_commit_without_a_status_leaves_it(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let saved = writer.step(json!({ "count": 1 })).await;
     writer.stand(ThreadStatus::Interrupted).await;
     writer.steps(1).await;
-    writer.know(saved, 1, Entry::Skipped).await;
+    writer.know(saved, 1, TaskEntry::Skipped).await;
     writer.inside("child").steps(1).await;
     assert_eq!(status(&writer).await, Some(ThreadStatus::Interrupted));
     store.release(&writer.lease);
@@ -118,13 +118,13 @@ pub async fn a_commit_without_a_status_leaves_it(store: SharedCheckpointer) {
 pub async fn deleting_a_thread_removes_all_of_it(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     let saved = writer.steps(3).await;
-    writer.know(saved[2], 1, Entry::Skipped).await;
+    writer.know(saved[2], 1, TaskEntry::Skipped).await;
     let mut inside = writer.inside("child");
     inside.steps(3).await;
     store.release(&writer.lease);
     store.delete_thread(writer.thread()).await.expect("nobody moves it");
     for writer in [&writer, &inside] {
-        for at in [At::Latest, At::Id(saved[0])] {
+        for at in [CheckpointSelector::Latest, CheckpointSelector::Id(saved[0])] {
             assert!(writer.find(at).await.expect("loading works").is_none());
         }
         assert!(writer.history(&HistoryQuery::default()).await.is_empty());
@@ -144,7 +144,7 @@ pub async fn deleting_a_thread_leaves_the_others(store: SharedCheckpointer) {
     }
     store.delete_thread(&"thread".into()).await.expect("nobody moves it");
     for writer in &writers[1..] {
-        assert_eq!(writer.stored(At::Latest).await, writer.values());
+        assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
     }
 }
 
@@ -153,34 +153,34 @@ pub async fn deleting_an_unknown_thread_is_no_error(store: SharedCheckpointer) {
     store.delete_thread(&"nobody".into()).await.expect("there is nothing to do");
 }
 
-/// R-FWK-33: a thread is not deleted while a run moves it.
+/// R-FWK-33: a thread is not deleted while a run holds its lease.
 pub async fn a_thread_is_not_deleted_while_a_run_moves_it(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.steps(2).await;
     let error = store.delete_thread(writer.thread()).await.expect_err("a run moves it");
-    assert_eq!(error.code(), Code::ThreadBusy);
+    assert_eq!(error.code(), ErrorCode::ThreadBusy);
     writer.steps(1).await;
-    assert_eq!(writer.stored(At::Latest).await, writer.values());
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
     let thread = writer.thread().clone();
     writer.close();
     store.delete_thread(&thread).await.expect("nobody moves it any more");
 }
 
-/// R-FWK-33: after it was deleted a thread begins anew, with the same ids.
+/// R-FWK-33: a deleted thread can be created again, with the same ids.
 pub async fn a_deleted_thread_begins_anew(store: SharedCheckpointer) {
     let mut writer = Writer::open(&store, "thread").await;
     writer.step(json!({ "title": "old", "log": ["old"] })).await;
-    writer.know(id(1), 1, Entry::Skipped).await;
+    writer.know(id(1), 1, TaskEntry::Skipped).await;
     store.release(&writer.lease);
     store.delete_thread(writer.thread()).await.expect("nobody moves it");
     let mut anew = Writer::open(&store, "thread").await;
     anew.step(json!({ "log": ["new"] })).await;
-    assert_eq!(anew.stored(At::Latest).await, anew.values());
-    assert!(anew.loaded(At::Latest).await.pending.is_empty());
+    assert_eq!(anew.stored(CheckpointSelector::Latest).await, anew.values());
+    assert!(anew.loaded(CheckpointSelector::Latest).await.pending.is_empty());
     assert_eq!(anew.listed(&HistoryQuery::default()).await, [1]);
 }
 
-/// R-FWK-33: threads are listed in the order of the bytes of their ids.
+/// R-FWK-33: threads are listed in the byte order of their ids.
 pub async fn threads_are_listed_byte_by_byte(store: SharedCheckpointer) {
     let mut expected: Vec<ThreadId> =
         ["b", "a", "B", "a:1", "a_1", "a-1", "a.1", "10", "9", "aa"].map(Into::into).into();
@@ -194,7 +194,7 @@ pub async fn threads_are_listed_byte_by_byte(store: SharedCheckpointer) {
     assert_eq!(listed(&store, None, None).await, expected);
 }
 
-/// R-FWK-33: a list of threads begins after an id, which need not exist, and ends at a limit.
+/// R-FWK-33: a list of threads starts after an id, which need not exist, and ends at a limit.
 pub async fn threads_are_listed_page_by_page(store: SharedCheckpointer) {
     for name in ["a", "c", "e", "g"] {
         Writer::open(&store, name).await.steps(1).await;
@@ -207,7 +207,7 @@ pub async fn threads_are_listed_page_by_page(store: SharedCheckpointer) {
     assert_eq!(listed(&store, None, Some(usize::MAX)).await.len(), 4);
 }
 
-/// R-FWK-33: a thread is listed once something is saved on it, and until it is deleted.
+/// R-FWK-33: a thread is listed from its first commit until it is deleted.
 pub async fn the_threads_that_are_listed_exist(store: SharedCheckpointer) {
     assert_eq!(listed(&store, None, None).await, []);
     let mut writer = Writer::open(&store, "saved").await;
@@ -216,7 +216,7 @@ pub async fn the_threads_that_are_listed_exist(store: SharedCheckpointer) {
     Writer::open(&store, "told").await.stand(ThreadStatus::Error).await;
     writer.steps(3).await;
     store.copy_thread(writer.thread(), &"copy".into()).await.expect("the target is free");
-    let retention = Retention::last(0);
+    let retention = Retention::keep_last(0);
     store.prune(writer.thread(), &retention).await.expect("pruning works");
     assert_eq!(listed(&store, None, None).await, ["copy", "saved", "told"].map(Into::into));
     store.delete_thread(&"copy".into()).await.expect("nobody moves it");
@@ -233,13 +233,13 @@ macro_rules! checkpointer_threads {
             use super::*;
             use $crate::testing::checkpointer::{check, threads as checks};
 
-            /// R-FWK-33: threads with equal ids of checkpoints stay apart.
+            /// R-FWK-33: threads with equal checkpoint ids are independent.
             #[test]
             fn threads_stay_apart() {
                 check($open, $drive, checks::threads_stay_apart);
             }
 
-            /// R-FWK-34: graphs on one thread, with equal ids of checkpoints, stay apart.
+            /// R-FWK-34: graphs on one thread, with equal checkpoint ids, are independent.
             #[test]
             fn namespaces_stay_apart() {
                 check($open, $drive, checks::namespaces_stay_apart);
@@ -251,19 +251,19 @@ macro_rules! checkpointer_threads {
                 check($open, $drive, checks::namespaces_are_listed);
             }
 
-            /// R-FWK-33: a thread is known once something is saved on it.
+            /// R-FWK-33: a thread exists after its first commit.
             #[test]
             fn a_thread_is_known_once_something_is_saved() {
                 check($open, $drive, checks::a_thread_is_known_once_something_is_saved);
             }
 
-            /// R-FWK-33: a thread stands as the last commit said.
+            /// R-FWK-33: a thread has the status of the last commit.
             #[test]
             fn a_thread_stands_as_the_last_commit_said() {
                 check($open, $drive, checks::a_thread_stands_as_the_last_commit_said);
             }
 
-            /// R-FWK-33: a commit that says nothing of it leaves the status as it is, and so does giving back.
+            /// R-FWK-33: a commit without a status does not change it, and neither does a release.
             #[test]
             fn a_commit_without_a_status_leaves_it() {
                 check($open, $drive, checks::a_commit_without_a_status_leaves_it);
@@ -287,31 +287,31 @@ macro_rules! checkpointer_threads {
                 check($open, $drive, checks::deleting_an_unknown_thread_is_no_error);
             }
 
-            /// R-FWK-33: a thread is not deleted while a run moves it.
+            /// R-FWK-33: a thread is not deleted while a run holds its lease.
             #[test]
             fn a_thread_is_not_deleted_while_a_run_moves_it() {
                 check($open, $drive, checks::a_thread_is_not_deleted_while_a_run_moves_it);
             }
 
-            /// R-FWK-33: after it was deleted a thread begins anew, with the same ids.
+            /// R-FWK-33: a deleted thread can be created again, with the same ids.
             #[test]
             fn a_deleted_thread_begins_anew() {
                 check($open, $drive, checks::a_deleted_thread_begins_anew);
             }
 
-            /// R-FWK-33: threads are listed in the order of the bytes of their ids.
+            /// R-FWK-33: threads are listed in the byte order of their ids.
             #[test]
             fn threads_are_listed_byte_by_byte() {
                 check($open, $drive, checks::threads_are_listed_byte_by_byte);
             }
 
-            /// R-FWK-33: a list of threads begins after an id, which need not exist, and ends at a limit.
+            /// R-FWK-33: a list of threads starts after an id, which need not exist, and ends at a limit.
             #[test]
             fn threads_are_listed_page_by_page() {
                 check($open, $drive, checks::threads_are_listed_page_by_page);
             }
 
-            /// R-FWK-33: a thread is listed once something is saved on it, and until it is deleted.
+            /// R-FWK-33: a thread is listed from its first commit until it is deleted.
             #[test]
             fn the_threads_that_are_listed_exist() {
                 check($open, $drive, checks::the_threads_that_are_listed_exist);

@@ -1,7 +1,7 @@
-//! Writes a thread as the engine would, so that a check says only what it is about.
+//! Writes a thread as the engine does, so that a check contains only its own subject.
 //!
-//! Folds updates into a state and commits the changes. The two schemas have the same fields: one keeps plain JSON, the
-//! other a Rust struct, whose parts are live values.
+//! Applies updates to a state and commits the changes. The two schemas have the same fields: one stores plain JSON,
+//! the other a Rust struct, whose deltas are native values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,29 +9,33 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use smallvec::SmallVec;
 
-use crate::apply::{FieldSet, FoldRules, TaskUpdate, apply};
+use crate::apply::{ApplyOptions, FieldSet, TaskUpdate, apply};
 use crate::change::Change;
-use crate::checkpoint::{Checkpoint, Entry, FORMAT_VERSION, FieldChange, Namespace, Pending, Source};
+use crate::checkpoint::{
+    Checkpoint, CheckpointNamespace, CheckpointSource, FORMAT_VERSION, FieldChange, PendingEntry, TaskEntry,
+};
 use crate::error::Result;
-use crate::field::{Access, AnyState, Field, FieldOps, TypedField};
+use crate::field::{AnyState, Field, FieldAccess, FieldOps, TypedField};
 use crate::id::{CheckpointId, RunId, TaskId, ThreadId};
 use crate::message::Messages;
-use crate::port::{At, Commit, HistoryQuery, Lease, Loaded, SharedCheckpointer, StateRef, ThreadStatus};
+use crate::port::{
+    CheckpointSelector, CheckpointTuple, Commit, HistoryQuery, Lease, SharedCheckpointer, StateRef, ThreadStatus,
+};
 use crate::reducer::{Add, AddMessages, Append, FieldValue, KeepLast, Merge, Reducer, Replace};
 use crate::schema::Schema;
 use crate::state::TypedState;
 
-/// A checkpoint id.
+/// Returns a checkpoint id.
 pub(super) fn id(number: u128) -> CheckpointId {
     CheckpointId::from_bits(number)
 }
 
-/// A run id.
+/// Returns a run id.
 pub(super) fn run(number: u128) -> RunId {
     RunId::from_bits(number)
 }
 
-/// A schema of plain JSON.
+/// Returns a schema of plain JSON.
 pub(super) fn plain() -> Arc<Schema> {
     let fields = json!({
         "count": { "type": "integer", "reducer": "add", "default": 0 },
@@ -56,7 +60,7 @@ struct Typed {
     chat: Messages,
 }
 
-/// The same fields in a Rust struct.
+/// Returns the same fields in a Rust struct.
 pub(super) fn typed() -> Arc<Schema> {
     let mut fields = plain().fields().to_vec();
     for field in &mut fields {
@@ -72,7 +76,7 @@ fn typed_ops(field: &Field) -> Arc<dyn FieldOps> {
         get_mut: fn(&mut Typed) -> &mut T,
         _reducer: R,
     ) -> Arc<dyn FieldOps> {
-        Arc::new(TypedField::<Typed, T, R>::new(Access { get, get_mut, initial: T::default }, |_| false))
+        Arc::new(TypedField::<Typed, T, R>::new(FieldAccess { get, get_mut, initial: T::default }, |_| false))
     }
     match &*field.name {
         "count" => ops(|state| &state.count, |state| &mut state.count, Add),
@@ -85,82 +89,82 @@ fn typed_ops(field: &Field) -> Arc<dyn FieldOps> {
     }
 }
 
-/// The values of a stored checkpoint.
-pub(super) fn read(schema: &Schema, loaded: &Loaded) -> Value {
+/// Returns the values of a stored checkpoint.
+pub(super) fn read(schema: &Schema, loaded: &CheckpointTuple) -> Value {
     let state = restore(schema, loaded);
     schema.to_json(&*state).expect("stored values can be written as JSON")
 }
 
-fn restore(schema: &Schema, loaded: &Loaded) -> Arc<AnyState> {
+fn restore(schema: &Schema, loaded: &CheckpointTuple) -> Arc<AnyState> {
     let mut state = schema.initial_state();
     let target = Arc::get_mut(&mut state).expect("a new state has one owner");
     for (name, log) in &loaded.fields {
         let field = schema.field(schema.find(name).expect("a stored field is in the schema"));
         for (change, part) in log {
-            let restored = field.ops.restore(target, change, part.clone());
+            let restored = field.ops.apply_delta(target, change, part.clone());
             restored.unwrap_or_else(|fault| panic!("field `{name}` of {}: {fault}", loaded.checkpoint.id));
         }
     }
     state
 }
 
-/// One graph on one thread, being written.
+/// The writer of one graph on one thread.
 #[derive(Clone)]
 pub(super) struct Writer {
     pub(super) store: SharedCheckpointer,
     pub(super) lease: Lease,
     pub(super) schema: Arc<Schema>,
     pub(super) state: Arc<AnyState>,
-    pub(super) namespace: Namespace,
+    pub(super) namespace: CheckpointNamespace,
     pub(super) head: Option<CheckpointId>,
     pub(super) step: i64,
     pub(super) next: u128,
-    pub(super) source: Source,
+    pub(super) source: CheckpointSource,
     pub(super) run: RunId,
     pub(super) time: i64,
     pub(super) metadata: BTreeMap<String, Value>,
 }
 
 impl Writer {
-    /// Begins a thread of plain JSON.
+    /// Starts a thread of plain JSON.
     pub(super) async fn open(store: &SharedCheckpointer, thread: &str) -> Self {
         Self::with(store, thread, plain()).await
     }
 
-    /// Begins a thread with a schema.
+    /// Starts a thread with a schema.
     pub(super) async fn with(store: &SharedCheckpointer, thread: &str, schema: Arc<Schema>) -> Self {
         let lease = store.acquire(&thread.into(), run(1)).await.expect("a free thread can be taken");
         let state = schema.initial_state();
         Self::on(store, lease, schema, state)
     }
 
-    /// Begins with a lease that was taken already.
+    /// Starts with a lease that was acquired already.
     pub(super) fn on(store: &SharedCheckpointer, lease: Lease, schema: Arc<Schema>, state: Arc<AnyState>) -> Self {
         Self {
             store: store.clone(),
             lease,
             state,
             schema,
-            namespace: Namespace::root(),
+            namespace: CheckpointNamespace::root(),
             head: None,
             step: 0,
             next: 1,
-            source: Source::Loop,
+            source: CheckpointSource::Loop,
             run: run(1),
             time: 1_700_000_000_000_000,
             metadata: BTreeMap::new(),
         }
     }
 
-    /// A graph inside this one, on the same thread.
+    /// Returns a writer of a subgraph, on the same thread.
     pub(super) fn inside(&self, segment: &str) -> Self {
         let (namespace, state) = (self.namespace.child(segment), self.schema.initial_state());
         Self { namespace, state, head: None, step: 0, next: 1, ..self.clone() }
     }
 
-    /// A writer that goes on from an older checkpoint, as the store gives it back.
+    /// Returns a writer that continues from an older checkpoint, as read from the checkpointer.
     pub(super) async fn fork(&self, at: CheckpointId) -> Self {
-        let loaded = self.loaded(At::Id(at)).await;
+        let loaded = self.loaded(CheckpointSelector::Id(at)).await;
         let state = restore(&self.schema, &loaded);
         Self { state, head: Some(at), step: loaded.checkpoint.step + 1, next: self.next + 1_000, ..self.clone() }
     }
@@ -169,7 +173,7 @@ impl Writer {
         &self.lease.thread
     }
 
-    /// A commit that folds an update, not sent yet.
+    /// Builds a commit that applies an update, not sent yet.
     pub(super) fn draft(&mut self, update: Value) -> Commit {
         let Value::Object(update) = update else { panic!("an update is an object") };
         let changes = if self.head.is_none() {
@@ -187,15 +191,15 @@ impl Writer {
             pending: Vec::new(),
             status: None,
             events: Vec::new(),
-            inside: Vec::new(),
+            subgraph_commits: Vec::new(),
         }
     }
 
     fn fold(&mut self, update: Map<String, Value>) -> SmallVec<[FieldChange; 2]> {
         let schema = self.schema.clone();
-        let update = schema.read_update(update, &mut Vec::new()).expect("the update fits the schema");
+        let update = schema.update_from_json(update, &mut Vec::new()).expect("the update fits the schema");
         let task = TaskUpdate { node: "node".into(), update };
-        let applied = apply(&schema, &mut self.state, &mut FieldSet::default(), [task], FoldRules::default());
+        let applied = apply(&schema, &mut self.state, &mut FieldSet::default(), [task], ApplyOptions::default());
         let changes = applied.expect("the update folds").changes;
         changes.into_iter().map(|(field, change)| self.field_change(schema.field(field), change)).collect()
     }
@@ -205,10 +209,10 @@ impl Writer {
     }
 
     fn field_change(&self, field: &Field, change: Change) -> FieldChange {
-        FieldChange { field: field.name.clone(), part: field.ops.part(&*self.state, &change), change }
+        FieldChange { field: field.name.clone(), delta: field.ops.delta(&*self.state, &change), change }
     }
 
-    /// The record of the next checkpoint.
+    /// Builds the next checkpoint.
     pub(super) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             format: FORMAT_VERSION,
@@ -222,17 +226,17 @@ impl Writer {
             time: self.time,
             graph: "suite".into(),
             schema_version: 1,
-            due: Vec::new(),
+            next_tasks: Vec::new(),
             joins: Vec::new(),
             deferred: Vec::new(),
-            written: Vec::new(),
-            outer_task: None,
-            since_input: None,
+            written_fields: Vec::new(),
+            parent_task: None,
+            changes_since_input: None,
             metadata: Arc::new(self.metadata.clone()),
         }
     }
 
-    /// Sends a commit and goes on from its checkpoint.
+    /// Sends a commit and continues from its checkpoint.
     pub(super) async fn send(&mut self, commit: Commit) -> CheckpointId {
         self.store.commit(&commit).await.expect("a good commit is taken");
         self.head = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
@@ -240,13 +244,13 @@ impl Writer {
         self.head.expect("the commit has a checkpoint")
     }
 
-    /// Saves one step.
+    /// Commits one step.
     pub(super) async fn step(&mut self, update: Value) -> CheckpointId {
         let commit = self.draft(update);
         self.send(commit).await
     }
 
-    /// Saves steps that count up.
+    /// Commits steps that increment a counter.
     pub(super) async fn steps(&mut self, number: usize) -> Vec<CheckpointId> {
         let mut ids = Vec::new();
         for _ in 0..number {
@@ -255,60 +259,60 @@ impl Writer {
         ids
     }
 
-    /// A commit without a checkpoint.
-    pub(super) fn note(&self, pending: Vec<Pending>, status: Option<ThreadStatus>) -> Commit {
+    /// Builds a commit without a checkpoint.
+    pub(super) fn note(&self, pending: Vec<PendingEntry>, status: Option<ThreadStatus>) -> Commit {
         let (lease, namespace) = (self.lease.clone(), self.namespace.clone());
         Commit { pending, status, ..Commit::empty(lease, namespace) }
     }
 
-    /// Saves what is known of a task.
-    pub(super) async fn know(&self, checkpoint: CheckpointId, task: u128, entry: Entry) {
+    /// Commits a pending entry of a task.
+    pub(super) async fn know(&self, checkpoint: CheckpointId, task: u128, entry: TaskEntry) {
         let pending = vec![known(checkpoint, task, entry)];
         self.store.commit(&self.note(pending, None)).await.expect("a good entry is taken");
     }
 
-    /// Saves how the thread stands.
+    /// Commits a status of the thread.
     pub(super) async fn stand(&self, status: ThreadStatus) {
         self.store.commit(&self.note(Vec::new(), Some(status))).await.expect("a status is taken");
     }
 
-    /// The values as they should be now.
+    /// Returns the expected values.
     pub(super) fn values(&self) -> Value {
         self.schema.to_json(&*self.state).expect("the state can be written as JSON")
     }
 
-    /// A stored checkpoint that must be there.
-    pub(super) async fn loaded(&self, at: At) -> Loaded {
+    /// Returns a stored checkpoint that must exist.
+    pub(super) async fn loaded(&self, at: CheckpointSelector) -> CheckpointTuple {
         self.find(at).await.expect("loading works").expect("the checkpoint is there")
     }
 
-    /// A stored checkpoint, where there is one.
-    pub(super) async fn find(&self, at: At) -> Result<Option<Loaded>> {
+    /// Returns a stored checkpoint, if it exists.
+    pub(super) async fn find(&self, at: CheckpointSelector) -> Result<Option<CheckpointTuple>> {
         self.store.load(&self.lease.thread, &self.namespace, at).await
     }
 
-    /// The values of a stored checkpoint.
-    pub(super) async fn stored(&self, at: At) -> Value {
+    /// Returns the values of a stored checkpoint.
+    pub(super) async fn stored(&self, at: CheckpointSelector) -> Value {
         read(&self.schema, &self.loaded(at).await)
     }
 
-    /// A part of the history.
-    pub(super) async fn history(&self, query: &HistoryQuery) -> Vec<Loaded> {
+    /// Returns a part of the history.
+    pub(super) async fn history(&self, query: &HistoryQuery) -> Vec<CheckpointTuple> {
         self.store.history(&self.lease.thread, &self.namespace, query).await.expect("listing works")
     }
 
-    /// The ids of a part of the history.
+    /// Returns the ids of a part of the history.
     pub(super) async fn listed(&self, query: &HistoryQuery) -> Vec<u128> {
         self.history(query).await.iter().map(|loaded| loaded.checkpoint.id.bits()).collect()
     }
 
-    /// Gives the thread back.
+    /// Releases the lease on the thread.
     pub(super) fn close(self) {
         self.store.release(&self.lease);
     }
 }
 
-/// What is known of a task of a checkpoint.
-pub(super) fn known(checkpoint: CheckpointId, task: u128, entry: Entry) -> Pending {
-    Pending { checkpoint, task: TaskId::from_bits(task), node: format!("node-{task}").into(), entry }
+/// Builds a pending entry of a task.
+pub(super) fn known(checkpoint: CheckpointId, task: u128, entry: TaskEntry) -> PendingEntry {
+    PendingEntry { checkpoint, task: TaskId::from_bits(task), node: format!("node-{task}").into(), entry }
 }

@@ -1,87 +1,90 @@
-//! Several operations as one, and several at once.
+//! Batches: several operations as one, and several batches at once.
 
 use serde_json::json;
 
-use super::{Opener, keys};
-use crate::error::Code;
+use super::{StoreFactory, keys};
+use crate::error::ErrorCode;
 use crate::port::SharedStore;
-use crate::store::{Answer, Delete, Get, ListNamespaces, Operation, Put, Search};
+use crate::store::{DeleteOp, GetOp, ListNamespacesOp, OpResult, PutOp, SearchOp, StoreOp};
 use crate::testing::block_on;
 
-/// How many take part at once.
+/// Number of concurrent OS threads.
 const WORKERS: usize = 8;
 
 async fn is_there(store: &SharedStore, key: &str) -> bool {
     store.get("n", key).await.expect("get").is_some()
 }
 
-/// Answers come in the order of operations, each in kind.
-pub async fn answers_come_in_order(open: Opener) {
+/// Results are in the order of operations, each of the kind of its operation.
+pub async fn answers_come_in_order(open: StoreFactory) {
     let (store, _) = open.open();
-    let operations: Vec<Operation> = vec![
-        Get::new("n", "a").into(),
-        Put::new("n", "a", json!(1)).into(),
-        Search::new("n").into(),
-        ListNamespaces::default().into(),
-        Delete::new("n", "a").into(),
-        Delete::new("n", "a").into(),
+    let operations: Vec<StoreOp> = vec![
+        GetOp::new("n", "a").into(),
+        PutOp::new("n", "a", json!(1)).into(),
+        SearchOp::new("n").into(),
+        ListNamespacesOp::default().into(),
+        DeleteOp::new("n", "a").into(),
+        DeleteOp::new("n", "a").into(),
     ];
     let answers = store.batch(operations).await.expect("batch");
-    let [Answer::Item(None), Answer::Done, Answer::Hits(hits), Answer::Namespaces(spaces), first, second] =
+    let [OpResult::Item(None), OpResult::Done, OpResult::Hits(hits), OpResult::Namespaces(spaces), first, second] =
         &answers[..]
     else {
         panic!("{answers:?}");
     };
     assert_eq!((keys(hits), spaces), (vec!["a"], &vec!["n".into()]));
-    assert_eq!((first, second), (&Answer::Deleted(true), &Answer::Deleted(false)));
+    assert_eq!((first, second), (&OpResult::Deleted(true), &OpResult::Deleted(false)));
 }
 
-/// A later operation sees what earlier ones did: puts and deletes of one name, in their order.
-pub async fn later_ones_see_earlier_ones(open: Opener) {
+/// A later operation sees the effects of earlier ones: puts and deletes of one name, in their order.
+pub async fn later_ones_see_earlier_ones(open: StoreFactory) {
     let (store, _) = open.open();
-    let operations: Vec<Operation> = vec![
-        Put::new("n", "a", json!("one")).into(),
-        Get::new("n", "a").into(),
-        Put::new("n", "a", json!("two")).into(),
-        Search::new("n").query("two").into(),
-        Delete::new("n", "a").into(),
-        Get::new("n", "a").into(),
-        Put::new("n", "a", json!("three")).into(),
+    let operations: Vec<StoreOp> = vec![
+        PutOp::new("n", "a", json!("one")).into(),
+        GetOp::new("n", "a").into(),
+        PutOp::new("n", "a", json!("two")).into(),
+        SearchOp::new("n").query("two").into(),
+        DeleteOp::new("n", "a").into(),
+        GetOp::new("n", "a").into(),
+        PutOp::new("n", "a", json!("three")).into(),
     ];
     let answers = store.batch(operations).await.expect("batch");
-    assert!(matches!(&answers[1], Answer::Item(Some(item)) if item.value == json!("one")), "{answers:?}");
-    assert!(matches!(&answers[3], Answer::Hits(hits) if hits.len() == 1), "{answers:?}");
-    assert!(matches!(&answers[5], Answer::Item(None)), "{answers:?}");
+    assert!(matches!(&answers[1], OpResult::Item(Some(item)) if item.value == json!("one")), "{answers:?}");
+    assert!(matches!(&answers[3], OpResult::Hits(hits) if hits.len() == 1), "{answers:?}");
+    assert!(matches!(&answers[5], OpResult::Item(None)), "{answers:?}");
     assert_eq!(store.get("n", "a").await.expect("get").expect("there").value, json!("three"));
 }
 
-/// One operation that is refused refuses all of them.
-pub async fn all_or_nothing(open: Opener) {
+/// One rejected operation rejects the whole batch.
+pub async fn all_or_nothing(open: StoreFactory) {
     let (store, _) = open.open();
     store.put("n", "kept", json!(1)).await.expect("put");
-    let operations: Vec<Operation> =
-        vec![Put::new("n", "a", json!(1)).into(), Delete::new("n", "kept").into(), Put::new("n", "", json!(1)).into()];
-    assert_eq!(store.batch(operations).await.expect_err("refused").code(), Code::InputInvalid);
+    let operations: Vec<StoreOp> = vec![
+        PutOp::new("n", "a", json!(1)).into(),
+        DeleteOp::new("n", "kept").into(),
+        PutOp::new("n", "", json!(1)).into(),
+    ];
+    assert_eq!(store.batch(operations).await.expect_err("refused").code(), ErrorCode::InputInvalid);
     assert!(!is_there(&store, "a").await && is_there(&store, "kept").await);
 }
 
-/// Nothing asked, nothing answered.
-pub async fn an_empty_batch_is_nothing(open: Opener) {
+/// An empty batch returns no results.
+pub async fn an_empty_batch_is_nothing(open: StoreFactory) {
     let (store, _) = open.open();
     assert!(store.batch(Vec::new()).await.expect("batch").is_empty());
 }
 
-/// Many puts are one batch, and all of them are there.
-pub async fn many_puts_are_one_batch(open: Opener) {
+/// Many puts form one batch, and all of them are stored.
+pub async fn many_puts_are_one_batch(open: StoreFactory) {
     let (store, _) = open.open();
-    let puts = (0..500).map(|number| Put::new("n", format!("{number:03}"), json!({ "number": number })).into());
+    let puts = (0..500).map(|number| PutOp::new("n", format!("{number:03}"), json!({ "number": number })).into());
     let answers = store.batch(puts.collect()).await.expect("batch");
-    assert!(answers.len() == 500 && answers.iter().all(|answer| *answer == Answer::Done));
-    assert_eq!(store.search(Search::new("n").limit(1_000)).await.expect("search").len(), 500);
+    assert!(answers.len() == 500 && answers.iter().all(|answer| *answer == OpResult::Done));
+    assert_eq!(store.search(SearchOp::new("n").limit(1_000)).await.expect("search").len(), 500);
 }
 
-/// Many put at once, and nothing is lost.
-pub async fn many_put_at_once(open: Opener) {
+/// Concurrent puts lose nothing.
+pub async fn many_put_at_once(open: StoreFactory) {
     let (store, _) = open.open();
     std::thread::scope(|scope| {
         for worker in 0..WORKERS {
@@ -94,11 +97,11 @@ pub async fn many_put_at_once(open: Opener) {
             });
         }
     });
-    assert_eq!(store.search(Search::new("n").limit(1_000)).await.expect("search").len(), WORKERS * 20);
+    assert_eq!(store.search(SearchOp::new("n").limit(1_000)).await.expect("search").len(), WORKERS * 20);
 }
 
-/// Many put one name at once: one of the values is there, once, and found by its own words.
-pub async fn many_put_one_name_at_once(open: Opener) {
+/// Of concurrent puts of one name one value is stored, once, and found by its own words.
+pub async fn many_put_one_name_at_once(open: StoreFactory) {
     let (store, _) = open.open();
     std::thread::scope(|scope| {
         for worker in 0..WORKERS {
@@ -110,20 +113,20 @@ pub async fn many_put_one_name_at_once(open: Opener) {
             });
         }
     });
-    let hits = store.search(Search::new("n")).await.expect("search");
+    let hits = store.search(SearchOp::new("n")).await.expect("search");
     let [hit] = &hits[..] else { panic!("{hits:?}") };
     for worker in 0..WORKERS {
         let word = format!("by{worker}");
-        let by_word = store.search(Search::new("n").query(word.as_str())).await.expect("search");
+        let by_word = store.search(SearchOp::new("n").query(word.as_str())).await.expect("search");
         assert_eq!(by_word.len() == 1, hit.item.value["text"] == json!(word), "{word}");
     }
 }
 
-/// Batches are apart: two that each move everything never see each other halfway.
-pub async fn batches_do_not_see_each_other_halfway(open: Opener) {
+/// Batches are isolated: two that each move everything never see each other's partial effects.
+pub async fn batches_do_not_see_each_other_halfway(open: StoreFactory) {
     let (store, _) = open.open();
-    let both = |value: usize| -> Vec<Operation> {
-        vec![Put::new("n", "a", json!(value)).into(), Put::new("n", "b", json!(value)).into()]
+    let both = |value: usize| -> Vec<StoreOp> {
+        vec![PutOp::new("n", "a", json!(value)).into(), PutOp::new("n", "b", json!(value)).into()]
     };
     store.batch(both(0)).await.expect("batch");
     std::thread::scope(|scope| {
@@ -132,9 +135,11 @@ pub async fn batches_do_not_see_each_other_halfway(open: Opener) {
             scope.spawn(move || {
                 for number in 0..10 {
                     block_on(store.batch(both(worker * 100 + number))).expect("batch");
-                    let read = vec![Get::new("n", "a").into(), Get::new("n", "b").into()];
+                    let read = vec![GetOp::new("n", "a").into(), GetOp::new("n", "b").into()];
                     let answers = block_on(store.batch(read)).expect("batch");
-                    let [Answer::Item(Some(a)), Answer::Item(Some(b))] = &answers[..] else { panic!("{answers:?}") };
+                    let [OpResult::Item(Some(a)), OpResult::Item(Some(b))] = &answers[..] else {
+                        panic!("{answers:?}")
+                    };
                     assert_eq!(a.value, b.value);
                 }
             });

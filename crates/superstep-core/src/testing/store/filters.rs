@@ -1,16 +1,16 @@
-//! Filters of every kind, and names in them that would be code elsewhere.
+//! Filters of every kind, and names in them that would be code in a database.
 
 use serde_json::{Value, json};
 
-use super::{Opener, found, put_all};
-use crate::store::{Filter, Search};
+use super::{StoreFactory, found, put_all};
+use crate::store::{Filter, SearchOp};
 
-/// Checks which of some values each filter finds, by place.
-async fn finds(open: Opener, values: &[Value], cases: Vec<(Filter, &[usize])>) {
+/// Asserts which values each filter finds, by index.
+async fn finds(open: StoreFactory, values: &[Value], cases: Vec<(Filter, &[usize])>) {
     let (store, _) = open.open();
     put_all(&store, values).await;
     for (filter, expected) in cases {
-        assert_eq!(found(&store, Search::new("n").filter(filter.clone())).await, expected, "{filter:?}");
+        assert_eq!(found(&store, SearchOp::new("n").filter(filter.clone())).await, expected, "{filter:?}");
     }
 }
 
@@ -18,46 +18,46 @@ fn numbers() -> [Value; 6] {
     [json!({ "a": 1 }), json!({ "a": 2 }), json!({ "a": 2.5 }), json!({ "a": "2" }), json!({ "a": null }), json!({})]
 }
 
-/// `Is` and `Not` are each other's opposite.
-pub async fn is_and_not(open: Opener) {
+/// `Is` and `Not` are opposites.
+pub async fn is_and_not(open: StoreFactory) {
     let cases: Vec<(Filter, &[usize])> = vec![
-        (Filter::is("a", 2), &[1]),
-        (Filter::is("a", "2"), &[3]),
-        (Filter::is("a", Value::Null), &[4]),
-        (Filter::not("a", 2), &[0, 2, 3, 4, 5]),
-        (Filter::not("a", Value::Null), &[0, 1, 2, 3, 5]),
+        (Filter::eq("a", 2), &[1]),
+        (Filter::eq("a", "2"), &[3]),
+        (Filter::eq("a", Value::Null), &[4]),
+        (Filter::ne("a", 2), &[0, 2, 3, 4, 5]),
+        (Filter::ne("a", Value::Null), &[0, 1, 2, 3, 5]),
     ];
     finds(open, &numbers(), cases).await;
 }
 
-/// `Less` and `LessOrEqual` look at values of the same kind only.
-pub async fn less_and_less_or_equal(open: Opener) {
+/// `Less` and `LessOrEqual` match values of the same kind only.
+pub async fn less_and_less_or_equal(open: StoreFactory) {
     let cases: Vec<(Filter, &[usize])> = vec![
-        (Filter::less("a", 2), &[0]),
-        (Filter::less_or_equal("a", 2), &[0, 1]),
-        (Filter::less("a", "3"), &[3]),
-        (Filter::less("a", 1e300), &[0, 1, 2]),
-        (Filter::less("a", Value::Null), &[]),
-        (Filter::less_or_equal("a", Value::Null), &[]),
+        (Filter::lt("a", 2), &[0]),
+        (Filter::lte("a", 2), &[0, 1]),
+        (Filter::lt("a", "3"), &[3]),
+        (Filter::lt("a", 1e300), &[0, 1, 2]),
+        (Filter::lt("a", Value::Null), &[]),
+        (Filter::lte("a", Value::Null), &[]),
     ];
     finds(open, &numbers(), cases).await;
 }
 
-/// `Greater` and `GreaterOrEqual` look at values of the same kind only.
-pub async fn greater_and_greater_or_equal(open: Opener) {
+/// `Greater` and `GreaterOrEqual` match values of the same kind only.
+pub async fn greater_and_greater_or_equal(open: StoreFactory) {
     let cases: Vec<(Filter, &[usize])> = vec![
-        (Filter::greater("a", 2), &[2]),
-        (Filter::greater_or_equal("a", 2), &[1, 2]),
-        (Filter::greater("a", "1"), &[3]),
-        (Filter::greater("a", -1e300), &[0, 1, 2]),
-        (Filter::greater("a", json!([])), &[]),
-        (Filter::greater_or_equal("a", json!({})), &[]),
+        (Filter::gt("a", 2), &[2]),
+        (Filter::gte("a", 2), &[1, 2]),
+        (Filter::gt("a", "1"), &[3]),
+        (Filter::gt("a", -1e300), &[0, 1, 2]),
+        (Filter::gt("a", json!([])), &[]),
+        (Filter::gte("a", json!({})), &[]),
     ];
     finds(open, &numbers(), cases).await;
 }
 
-/// `In` is one of several, of any kinds.
-pub async fn one_of_several(open: Opener) {
+/// `In` matches one of several values, of any kinds.
+pub async fn one_of_several(open: StoreFactory) {
     let none: [Value; 0] = [];
     let cases: Vec<(Filter, &[usize])> = vec![
         (Filter::one_of("a", [json!(1), json!("2"), json!(7)]), &[0, 3]),
@@ -67,8 +67,8 @@ pub async fn one_of_several(open: Opener) {
     finds(open, &numbers(), cases).await;
 }
 
-/// `Exists` asks whether there is a value, and null is one.
-pub async fn exists(open: Opener) {
+/// `Exists` matches any value, including null.
+pub async fn exists(open: StoreFactory) {
     let cases: Vec<(Filter, &[usize])> = vec![
         (Filter::exists("a"), &[0, 1, 2, 3, 4]),
         (Filter::None(vec![Filter::exists("a")]), &[5]),
@@ -78,9 +78,9 @@ pub async fn exists(open: Opener) {
     finds(open, &numbers(), cases).await;
 }
 
-/// `All`, `Any` and `None` put others together, also within each other, also empty.
-pub async fn all_any_and_none(open: Opener) {
-    let both = || vec![Filter::greater("a", 1), Filter::less("a", 2.5)];
+/// `All`, `Any` and `None` combine filters, also nested and empty.
+pub async fn all_any_and_none(open: StoreFactory) {
+    let both = || vec![Filter::gt("a", 1), Filter::lt("a", 2.5)];
     let cases: Vec<(Filter, &[usize])> = vec![
         (Filter::All(both()), &[1]),
         (Filter::Any(both()), &[0, 1, 2]),
@@ -88,14 +88,14 @@ pub async fn all_any_and_none(open: Opener) {
         (Filter::All(Vec::new()), &[0, 1, 2, 3, 4, 5]),
         (Filter::Any(Vec::new()), &[]),
         (Filter::None(Vec::new()), &[0, 1, 2, 3, 4, 5]),
-        (Filter::All(vec![Filter::is("a", 1), Filter::is("a", 2)]), &[]),
+        (Filter::All(vec![Filter::eq("a", 1), Filter::eq("a", 2)]), &[]),
         (Filter::Any(vec![Filter::All(both()), Filter::None(vec![Filter::exists("a")])]), &[1, 5]),
     ];
     finds(open, &numbers(), cases).await;
 }
 
-/// A path leads through objects, and through nothing else.
-pub async fn paths_lead_through_objects(open: Opener) {
+/// A path leads through objects only.
+pub async fn paths_lead_through_objects(open: StoreFactory) {
     let values = [
         json!({ "a": { "b": { "c": 1 } } }),
         json!({ "a": { "b": [{ "c": 1 }] } }),
@@ -105,19 +105,19 @@ pub async fn paths_lead_through_objects(open: Opener) {
         json!({ "a": { "": 1, "0": 1 } }),
     ];
     let cases: Vec<(Filter, &[usize])> = vec![
-        (Filter::is(["a", "b", "c"], 1), &[0]),
-        (Filter::is("a.b.c", 1), &[2]),
-        (Filter::is(["a", ""], 1), &[5]),
-        (Filter::is(["a", "0"], 1), &[5]),
+        (Filter::eq(["a", "b", "c"], 1), &[0]),
+        (Filter::eq("a.b.c", 1), &[2]),
+        (Filter::eq(["a", ""], 1), &[5]),
+        (Filter::eq(["a", "0"], 1), &[5]),
         (Filter::exists(["a", "b", "0"]), &[]),
         (Filter::exists("0"), &[]),
-        (Filter::is(["a", "b"], json!({ "c": 1 })), &[0]),
+        (Filter::eq(["a", "b"], json!({ "c": 1 })), &[0]),
     ];
     finds(open, &values, cases).await;
 }
 
-/// Lists and objects are compared whole: a part of one is another.
-pub async fn lists_and_objects_are_compared_whole(open: Opener) {
+/// Lists and objects are compared as a whole, never in part.
+pub async fn lists_and_objects_are_compared_whole(open: StoreFactory) {
     let values = [
         json!({ "a": [1, 2] }),
         json!({ "a": [2, 1] }),
@@ -128,17 +128,17 @@ pub async fn lists_and_objects_are_compared_whole(open: Opener) {
         json!({ "a": [1.0, 2] }),
     ];
     let cases: Vec<(Filter, &[usize])> = vec![
-        (Filter::is("a", json!([1, 2])), &[0, 6]),
-        (Filter::is("a", json!({ "x": 1 })), &[3]),
-        (Filter::is("a", json!({ "y": 2, "x": 1 })), &[4]),
-        (Filter::is("a", json!([])), &[5]),
-        (Filter::is("a", 1), &[]),
+        (Filter::eq("a", json!([1, 2])), &[0, 6]),
+        (Filter::eq("a", json!({ "x": 1 })), &[3]),
+        (Filter::eq("a", json!({ "y": 2, "x": 1 })), &[4]),
+        (Filter::eq("a", json!([])), &[5]),
+        (Filter::eq("a", 1), &[]),
     ];
     finds(open, &values, cases).await;
 }
 
 /// Numbers are compared by value, and never rounded.
-pub async fn numbers_are_compared_by_value(open: Opener) {
+pub async fn numbers_are_compared_by_value(open: StoreFactory) {
     let large = 9_007_199_254_740_993_i64;
     let values = [
         json!({ "a": 1 }),
@@ -153,44 +153,44 @@ pub async fn numbers_are_compared_by_value(open: Opener) {
         json!({ "a": 0.1 }),
     ];
     let cases: Vec<(Filter, &[usize])> = vec![
-        (Filter::is("a", 1), &[0, 1]),
-        (Filter::is("a", 1.0), &[0, 1]),
-        (Filter::is("a", large), &[2]),
-        (Filter::is("a", large - 1), &[3]),
-        (Filter::is("a", 9_223_372_036_854_775_808_u64), &[5, 6]),
-        (Filter::is("a", 9_223_372_036_854_775_808.0), &[5, 6]),
-        (Filter::is("a", 0), &[8]),
-        (Filter::is("a", 0.1), &[9]),
-        (Filter::greater("a", i64::MAX), &[4, 5, 6]),
-        (Filter::greater("a", 9_007_199_254_740_992.0), &[2, 4, 5, 6]),
+        (Filter::eq("a", 1), &[0, 1]),
+        (Filter::eq("a", 1.0), &[0, 1]),
+        (Filter::eq("a", large), &[2]),
+        (Filter::eq("a", large - 1), &[3]),
+        (Filter::eq("a", 9_223_372_036_854_775_808_u64), &[5, 6]),
+        (Filter::eq("a", 9_223_372_036_854_775_808.0), &[5, 6]),
+        (Filter::eq("a", 0), &[8]),
+        (Filter::eq("a", 0.1), &[9]),
+        (Filter::gt("a", i64::MAX), &[4, 5, 6]),
+        (Filter::gt("a", 9_007_199_254_740_992.0), &[2, 4, 5, 6]),
     ];
     finds(open, &values, cases).await;
 }
 
-/// Texts are compared byte by byte, whatever language somebody speaks.
-pub async fn texts_are_compared_by_bytes(open: Opener) {
+/// Texts are compared byte by byte, regardless of any locale.
+pub async fn texts_are_compared_by_bytes(open: StoreFactory) {
     let values: Vec<Value> =
         ["a", "B", "ä", "Z", "z", "", "aa", "a\u{308}"].iter().map(|text| json!({ "a": text })).collect();
     let cases: Vec<(Filter, &[usize])> = vec![
-        (Filter::less("a", "a"), &[1, 3, 5]),
-        (Filter::greater("a", "z"), &[2]),
-        (Filter::is("a", "ä"), &[2]),
-        (Filter::is("a", ""), &[5]),
-        (Filter::greater_or_equal("a", "aa"), &[2, 4, 6, 7]),
-        (Filter::is("a", "%"), &[]),
-        (Filter::is("a", "_"), &[]),
+        (Filter::lt("a", "a"), &[1, 3, 5]),
+        (Filter::gt("a", "z"), &[2]),
+        (Filter::eq("a", "ä"), &[2]),
+        (Filter::eq("a", ""), &[5]),
+        (Filter::gte("a", "aa"), &[2, 4, 6, 7]),
+        (Filter::eq("a", "%"), &[]),
+        (Filter::eq("a", "_"), &[]),
     ];
     finds(open, &values, cases).await;
 }
 
-/// Texts with a zero byte are texts, in values and in filters.
-pub async fn zero_bytes_are_compared(open: Opener) {
+/// Texts with a zero byte are valid, in values and in filters.
+pub async fn zero_bytes_are_compared(open: StoreFactory) {
     let values = [json!({ "a": "x\0", "b": 1 }), json!({ "a\0": "x", "b": 1 }), json!({ "a": "x", "b": 2 })];
     let cases: Vec<(Filter, &[usize])> = vec![
-        (Filter::is("a", "x\0"), &[0]),
-        (Filter::is("a", "x"), &[2]),
-        (Filter::is("a\0", "x"), &[1]),
-        (Filter::is("b", 1), &[0, 1]),
+        (Filter::eq("a", "x\0"), &[0]),
+        (Filter::eq("a", "x"), &[2]),
+        (Filter::eq("a\0", "x"), &[1]),
+        (Filter::eq("b", 1), &[0, 1]),
     ];
     finds(open, &values, cases).await;
 }
@@ -210,40 +210,40 @@ const HOSTILE: [&str; 12] = [
     "a' AND (select 1)=1 --",
 ];
 
-/// A key that would be code where it is written into a statement finds nothing and harms nothing.
-pub async fn hostile_keys_find_nothing(open: Opener) {
+/// A key that would be code in a database statement matches nothing and has no side effect.
+pub async fn hostile_keys_find_nothing(open: StoreFactory) {
     let (store, _) = open.open();
     put_all(&store, &numbers()).await;
     for key in HOSTILE {
         for filter in [
-            Filter::is(key, 1),
-            Filter::is(["a", key], 1),
+            Filter::eq(key, 1),
+            Filter::eq(["a", key], 1),
             Filter::exists(key),
-            Filter::less(key, 10),
-            Filter::greater_or_equal(key, 0),
+            Filter::lt(key, 10),
+            Filter::gte(key, 0),
             Filter::one_of(key, [1, 2]),
             Filter::from_json(&json!({ "a": 1, key.trim_start_matches('$'): 1 })).expect("a filter"),
         ] {
-            assert!(found(&store, Search::new("n").filter(filter.clone())).await.is_empty(), "{filter:?}");
+            assert!(found(&store, SearchOp::new("n").filter(filter.clone())).await.is_empty(), "{filter:?}");
         }
-        assert_eq!(found(&store, Search::new("n").filter(Filter::not(key, 1))).await.len(), numbers().len());
+        assert_eq!(found(&store, SearchOp::new("n").filter(Filter::ne(key, 1))).await.len(), numbers().len());
     }
-    assert_eq!(found(&store, Search::new("n")).await.len(), numbers().len(), "everything is still there");
+    assert_eq!(found(&store, SearchOp::new("n")).await.len(), numbers().len(), "everything is still there");
 }
 
-/// A hostile key is found where an item has it, and a hostile value where it is one.
-pub async fn hostile_keys_and_values_are_found_as_they_are(open: Opener) {
+/// A hostile key matches an item that has it, and a hostile value an equal value.
+pub async fn hostile_keys_and_values_are_found_as_they_are(open: StoreFactory) {
     let (store, _) = open.open();
     let values: Vec<Value> = HOSTILE.iter().map(|text| json!({ *text: text })).collect();
     put_all(&store, &values).await;
     for (place, text) in HOSTILE.iter().enumerate() {
-        assert_eq!(found(&store, Search::new("n").filter(Filter::is(*text, *text))).await, [place], "{text}");
-        assert!(found(&store, Search::new("n").filter(Filter::is("a", *text))).await.is_empty(), "{text}");
+        assert_eq!(found(&store, SearchOp::new("n").filter(Filter::eq(*text, *text))).await, [place], "{text}");
+        assert!(found(&store, SearchOp::new("n").filter(Filter::eq("a", *text))).await.is_empty(), "{text}");
     }
 }
 
-/// Filters in LangGraph's form mean the same here.
-pub async fn langgraphs_form_is_understood(open: Opener) {
+/// Filters in LangGraph's form have the same meaning.
+pub async fn langgraphs_form_is_understood(open: StoreFactory) {
     let values = [json!({ "a": 1, "b": 3 }), json!({ "a": 1, "b": 2 }), json!({ "a": { "c": 1, "d": 2 } })];
     let read = |form: Value| Filter::from_json(&form).expect("a filter");
     let cases: Vec<(Filter, &[usize])> = vec![

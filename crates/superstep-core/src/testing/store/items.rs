@@ -1,19 +1,19 @@
-//! Putting, getting, deleting: one item under one name.
+//! Items: put, get and delete of one item under one name.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{BEGIN, Opener};
-use crate::error::Code;
+use super::{BEGIN, StoreFactory};
+use crate::error::ErrorCode;
 use crate::port::SharedStore;
-use crate::store::{LONGEST_KEY, LONGEST_NAMESPACE, ListNamespaces, Namespace, Search};
+use crate::store::{LONGEST_NAMESPACE, ListNamespacesOp, MAX_KEY_BYTES, SearchOp, StoreNamespace};
 
-async fn value(store: &SharedStore, namespace: impl Into<Namespace>, key: &str) -> Option<Value> {
+async fn value(store: &SharedStore, namespace: impl Into<StoreNamespace>, key: &str) -> Option<Value> {
     store.get(namespace, key).await.expect("get").map(|item| item.value)
 }
 
-async fn come_back(open: Opener, values: Vec<Value>) {
+async fn come_back(open: StoreFactory, values: Vec<Value>) {
     let (store, _) = open.open();
     for (place, value) in values.iter().enumerate() {
         store.put("n", place.to_string(), value.clone()).await.expect("put");
@@ -25,87 +25,87 @@ async fn come_back(open: Opener, values: Vec<Value>) {
     }
 }
 
-/// An item has the value, the name and the times it was put with.
-pub async fn an_item_comes_back(open: Opener) {
+/// An item has the value, the name and the times of its put.
+pub async fn an_item_comes_back(open: StoreFactory) {
     let (store, _) = open.open();
     store.put(["users", "mia"], "food", json!({ "likes": "curry" })).await.expect("put");
     let item = store.get(["users", "mia"], "food").await.expect("get").expect("there");
-    assert_eq!((item.namespace, item.key.as_str()), (Namespace::from(["users", "mia"]), "food"));
+    assert_eq!((item.namespace, item.key.as_str()), (StoreNamespace::from(["users", "mia"]), "food"));
     assert_eq!(item.value, json!({ "likes": "curry" }));
     assert_eq!((item.created_at, item.updated_at, item.expires_at), (BEGIN, BEGIN, None));
 }
 
-/// Values of every kind come back.
-pub async fn values_of_every_kind_come_back(open: Opener) {
+/// Values of every kind are returned.
+pub async fn values_of_every_kind_come_back(open: StoreFactory) {
     let nested = json!({ "text": "", "list": [[], {}, null], "map": { "": 0 } });
     come_back(open, vec![json!(null), json!(true), json!(1), json!("a"), json!([1]), json!({}), nested]).await;
 }
 
-/// Numbers come back exactly.
-pub async fn numbers_come_back_exactly(open: Opener) {
+/// Numbers are returned exactly.
+pub async fn numbers_come_back_exactly(open: StoreFactory) {
     let whole = [i64::MIN, -1, 0, (1 << 53) + 1, i64::MAX].map(Value::from);
     let parts = [0.1, 1.0, -0.0, 1e21, f64::MAX, f64::MIN_POSITIVE, 5e-324].map(Value::from);
     come_back(open, whole.into_iter().chain(parts).chain([json!(u64::MAX)]).collect()).await;
 }
 
-/// Text outside ASCII and with control characters comes back, in values and in their keys.
-pub async fn any_text_comes_back(open: Opener) {
+/// Text outside ASCII and with control characters is returned, in values and in their keys.
+pub async fn any_text_comes_back(open: StoreFactory) {
     let texts =
         ["Zürich", "日本語", "🦀👩‍👩‍👧", "\u{0}", "a\u{0}b", "\u{feff}\u{2028}", "\"\\/\n\r\t", "%_'; --", "\u{10ffff}"];
     come_back(open, texts.iter().map(|text| json!({ *text: [text] })).collect()).await;
 }
 
-/// A value of two megabytes comes back, and one of many levels.
-pub async fn large_values_come_back(open: Opener) {
+/// A value of two megabytes is returned, and so is a deeply nested one.
+pub async fn large_values_come_back(open: StoreFactory) {
     let long: String = (0..200_000).map(|number| format!("w{number} ")).collect();
     let deep = (0..45).fold(json!("core"), |inner, level| json!({ "level": level, "inner": [inner] }));
     come_back(open, vec![json!({ "long": long }), json!(vec!["x"; 20_000]), deep]).await;
 }
 
-/// A value that could be written and not be read again is refused.
-pub async fn a_value_of_too_many_levels_is_refused(open: Opener) {
+/// A value nested too deeply to be parsed again is rejected.
+pub async fn a_value_of_too_many_levels_is_refused(open: StoreFactory) {
     let (store, _) = open.open();
     let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
-    assert_eq!(store.put("n", "k", deep).await.expect_err("too deep").code(), Code::InputInvalid);
+    assert_eq!(store.put("n", "k", deep).await.expect_err("too deep").code(), ErrorCode::InputInvalid);
     assert!(store.get("n", "k").await.expect("get").is_none());
 }
 
-/// What was never put is not there.
-pub async fn what_was_never_put_is_absent(open: Opener) {
+/// An item that was never put is absent.
+pub async fn what_was_never_put_is_absent(open: StoreFactory) {
     let (store, _) = open.open();
     assert!(store.get("n", "k").await.expect("get").is_none());
     assert!(!store.delete("n", "k").await.expect("delete"));
-    assert!(store.list_namespaces(ListNamespaces::default()).await.expect("list").is_empty(), "asking makes nothing");
+    assert!(store.list_namespaces(ListNamespacesOp::default()).await.expect("list").is_empty(), "asking makes nothing");
 }
 
-/// A put replaces the value, keeps when the item was made and notes when it was changed.
-pub async fn a_put_replaces(open: Opener) {
+/// A put replaces the value, keeps the creation time and sets the update time.
+pub async fn a_put_replaces(open: StoreFactory) {
     let (store, clock) = open.open();
     store.put("n", "k", json!({ "a": 1, "b": 2 })).await.expect("put");
     clock.advance(5);
     store.put("n", "k", json!({ "a": 3 })).await.expect("put");
     let item = store.get("n", "k").await.expect("get").expect("there");
     assert_eq!((item.value, item.created_at, item.updated_at), (json!({ "a": 3 }), BEGIN, BEGIN + 5_000_000));
-    assert_eq!(store.search(Search::new("n")).await.expect("search").len(), 1);
+    assert_eq!(store.search(SearchOp::new("n")).await.expect("search").len(), 1);
 }
 
-/// What is deleted is gone, once.
-pub async fn what_is_deleted_is_gone(open: Opener) {
+/// A deleted item is absent, and deleting it again finds none.
+pub async fn what_is_deleted_is_gone(open: StoreFactory) {
     let (store, clock) = open.open();
     store.put("n", "k", json!("word")).await.expect("put");
     store.put("n", "other", json!("word")).await.expect("put");
     assert!(store.delete("n", "k").await.expect("delete"));
     assert!(!store.delete("n", "k").await.expect("delete"));
     assert!(store.get("n", "k").await.expect("get").is_none());
-    assert_eq!(store.search(Search::new("n")).await.expect("search").len(), 1);
+    assert_eq!(store.search(SearchOp::new("n")).await.expect("search").len(), 1);
     clock.advance(1);
     store.put("n", "k", json!("again")).await.expect("put");
     let item = store.get("n", "k").await.expect("get").expect("there");
     assert_eq!(item.created_at, BEGIN + 1_000_000, "it is another item");
 }
 
-/// The same key in two namespaces is two items, however alike the namespaces look.
-pub async fn namespaces_do_not_mix(open: Opener) {
+/// The same key in two namespaces is two items, however similar the namespaces are.
+pub async fn namespaces_do_not_mix(open: StoreFactory) {
     let (store, _) = open.open();
     let spaces: [&[&str]; 7] = [&["a"], &["a", "b"], &["ab"], &["a", "b", "c"], &["b", "a"], &["A"], &["a", " b"]];
     for (place, space) in spaces.iter().enumerate() {
@@ -118,8 +118,8 @@ pub async fn namespaces_do_not_mix(open: Opener) {
     assert_eq!(value(&store, ["a", "b"], "k").await, Some(json!(1)), "what is below stays");
 }
 
-/// A key is its bytes: no case, no pattern, no folding.
-pub async fn keys_are_bytes(open: Opener) {
+/// A key is compared by its bytes: no case folding, no pattern, no Unicode normalisation.
+pub async fn keys_are_bytes(open: StoreFactory) {
     let (store, _) = open.open();
     let names =
         ["k", "K", " k", "k ", "%", "_", "*", "ä", "a\u{308}", "ﬀ", "ff", "k\0", "\0", "ß", "ss", "😀", "NULL", "0"];
@@ -129,43 +129,43 @@ pub async fn keys_are_bytes(open: Opener) {
     for name in names {
         assert_eq!(value(&store, "n", name).await, Some(json!(name)), "{name:?}");
     }
-    let hits = store.search(Search::new("n").limit(100)).await.expect("search");
+    let hits = store.search(SearchOp::new("n").limit(100)).await.expect("search");
     let told: BTreeSet<&str> = hits.iter().map(|hit| hit.item.key.as_str()).collect();
     assert_eq!(told, BTreeSet::from(names));
 }
 
-/// Names that would be code where they are written into a statement are names.
-pub async fn hostile_names_are_names(open: Opener) {
+/// Names that would be code in a database statement are plain names.
+pub async fn hostile_names_are_names(open: StoreFactory) {
     let (store, _) = open.open();
     store.put("safe", "k", json!(1)).await.expect("put");
     let hostile = ["x') OR 1=1 --", "'; DROP TABLE memory; --", "\" OR \"\"=\"", "$1", "?1", "\\", "{}", "@schema@"];
     for name in hostile {
         assert!(store.get("safe", name).await.expect("get").is_none(), "{name}");
-        assert!(store.search(Search::new(name)).await.expect("search").is_empty(), "{name}");
+        assert!(store.search(SearchOp::new(name)).await.expect("search").is_empty(), "{name}");
         store.put(["n", name], name, json!({ name: name })).await.expect("put");
         assert_eq!(value(&store, ["n", name], name).await, Some(json!({ name: name })), "{name}");
     }
-    assert_eq!(store.search(Search::new("n").limit(100)).await.expect("search").len(), hostile.len());
+    assert_eq!(store.search(SearchOp::new("n").limit(100)).await.expect("search").len(), hostile.len());
     for name in hostile {
         assert!(store.delete(["n", name], name).await.expect("delete"), "{name}");
     }
     assert_eq!(value(&store, "safe", "k").await, Some(json!(1)));
 }
 
-/// The longest names work.
-pub async fn the_longest_names_work(open: Opener) {
+/// Names of maximum length work.
+pub async fn the_longest_names_work(open: StoreFactory) {
     let (store, _) = open.open();
-    let (label, key) = ("l".repeat(LONGEST_NAMESPACE - 1), "ü".repeat(LONGEST_KEY / 2));
+    let (label, key) = ("l".repeat(LONGEST_NAMESPACE - 1), "ü".repeat(MAX_KEY_BYTES / 2));
     store.put(label.as_str(), key.as_str(), json!(1)).await.expect("put");
     assert_eq!(value(&store, label.as_str(), &key).await, Some(json!(1)));
     let error = store.put("n", format!("{key}x"), json!(1)).await.expect_err("too long");
-    assert_eq!(error.code(), Code::InputInvalid);
+    assert_eq!(error.code(), ErrorCode::InputInvalid);
     let error = store.put(format!("{label}x").as_str(), "k", json!(1)).await.expect_err("too long");
-    assert_eq!(error.code(), Code::InputInvalid);
+    assert_eq!(error.code(), ErrorCode::InputInvalid);
 }
 
-/// Namespaces and keys that are none are refused by every operation, and nothing is stored.
-pub async fn what_is_no_name_is_refused(open: Opener) {
+/// Invalid namespaces and keys are rejected by every operation, and nothing is stored.
+pub async fn what_is_no_name_is_refused(open: StoreFactory) {
     let (store, _) = open.open();
     let spaces: [&[&str]; 6] = [&[], &[""], &["a", ""], &["a.b"], &["a\0b"], &["langgraph"]];
     for space in spaces {
@@ -175,13 +175,13 @@ pub async fn what_is_no_name_is_refused(open: Opener) {
             store.delete(space, "k").await.err(),
         ];
         for error in refused {
-            assert_eq!(error.expect("refused").code(), Code::InputInvalid, "{space:?}");
+            assert_eq!(error.expect("refused").code(), ErrorCode::InputInvalid, "{space:?}");
         }
     }
-    assert_eq!(store.put("n", "", json!(1)).await.expect_err("no key").code(), Code::InputInvalid);
-    let error = store.search(Search::new(["a", "b.c"])).await.expect_err("a dot");
+    assert_eq!(store.put("n", "", json!(1)).await.expect_err("no key").code(), ErrorCode::InputInvalid);
+    let error = store.search(SearchOp::new(["a", "b.c"])).await.expect_err("a dot");
     assert!(error.message().contains("`b.c`"), "{error}");
-    assert!(store.search(Search::everywhere()).await.expect("search").is_empty());
+    assert!(store.search(SearchOp::all_namespaces()).await.expect("search").is_empty());
 }
 
 /// Expands to the tests of this file.

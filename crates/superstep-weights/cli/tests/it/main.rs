@@ -1,4 +1,4 @@
-//! The command line with weights, as people and programs meet it: the real binary, without a model and with one that talks.
+//! Integration tests of the command line with weights: the real binary, without a model and with a real one.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 

@@ -1,4 +1,5 @@
-//! A debate of a model that really talks. `cargo xtask model` gets it; `SUPERSTEP_WEIGHTS` says where it is.
+//! Test of a debate with a real model. `cargo xtask model` downloads the model; `SUPERSTEP_WEIGHTS` contains its
+//! path.
 
 use std::path::PathBuf;
 
@@ -8,8 +9,8 @@ use crate::support::Folder;
 
 const TOPIC: &str = "Should AI be regulated?";
 
-/// R-CLI-3, R-CLI-17, R-DEB-45, R-FWK-74: a debate spoken by weights, without a network: every turn has words of the model and
-/// says who spoke, and so does what is kept.
+/// R-CLI-3, R-CLI-17, R-DEB-45, R-FWK-74: a debate with local weights, offline: every turn has text of the model
+/// and names the model, and so does the stored state.
 #[test]
 fn a_debate_is_spoken_by_weights() {
     let (folder, weights) = (Folder::new("real"), PathBuf::from(std::env::var_os("SUPERSTEP_WEIGHTS").unwrap()));
@@ -28,7 +29,7 @@ fn a_debate_is_spoken_by_weights() {
         let model = &turn["metadata"]["model"];
         assert_eq!((&model["provider"], &model["kind"]), (&json!("local"), &json!("weights")), "{turn}");
         assert!(model["name"].as_str().is_some_and(|name| !name.is_empty()), "{turn}");
-        // A turn has an end: two or three sentences, not a page.
+        // A turn ends by itself: two or three sentences, not a page.
         assert!(turn["usage"]["output_tokens"].as_u64().unwrap() <= 120, "{turn}");
     }
     let kept = folder.run(Some(weights), &["state", done["thread"].as_str().unwrap(), "--json"]);

@@ -1,4 +1,5 @@
-//! What is said where there is no model that talks: what is missing, and how to get it. Nothing is fetched.
+//! Tests of the errors without a usable model: they name the missing file and how to get one. Nothing is
+//! downloaded.
 
 use crate::support::Folder;
 
@@ -11,7 +12,8 @@ fn refused(folder: &Folder, weights: Option<&str>, words: &[&str], fact: &str, h
     assert!(said.stderr.contains(help), "{}", said.stderr);
 }
 
-/// R-CLI-3, R-FWK-74: without a file, or with one that is no model, a debate does not begin, and it is said how to get one.
+/// R-CLI-3, R-FWK-74: without a file, or with an invalid one, a debate does not start, and the error says how to
+/// get a model.
 #[test]
 fn a_debate_without_weights_says_how_to_get_them() {
     let folder = Folder::new("missing");
@@ -23,7 +25,7 @@ fn a_debate_without_weights_says_how_to_get_them() {
     assert_eq!(folder.files(), files, "nothing was made, and nothing fetched");
 }
 
-/// R-CLI-3: a model of the settings is looked for in its own file, whatever the environment says.
+/// R-CLI-3: a model of the settings is loaded from its own file, whatever the environment contains.
 #[test]
 fn a_model_of_the_settings_names_its_own_file() {
     let folder = Folder::new("settings");
@@ -33,7 +35,7 @@ fn a_model_of_the_settings_names_its_own_file() {
     assert!(said.stderr.contains("there are no weights at `own.gguf`"), "{}", said.stderr);
 }
 
-/// R-CLI-3: whoever asks no weights needs none.
+/// R-CLI-3: other models need no weights.
 #[test]
 fn other_voices_need_no_weights() {
     let said = Folder::new("rules").run(None, &["demo", "debate", "--rounds", "1", "--seed", "3", "--offline"]);

@@ -1,9 +1,9 @@
-//! A folder for one test, and the binary in it.
+//! Test fixture: a temporary folder for one test, and the binary in it.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A folder of its own, gone when the test is over.
+/// A temporary folder, removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -22,7 +22,7 @@ impl Folder {
         std::fs::read_dir(&self.0).unwrap().count()
     }
 
-    /// Runs the binary here, to its end; `weights` is the file that the environment names.
+    /// Runs the binary in the folder to its end; `weights` is the file that the environment names.
     pub(crate) fn run(&self, weights: Option<PathBuf>, words: &[&str]) -> Said {
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
         command.args(words).current_dir(&self.0).stdin(Stdio::null());
@@ -42,7 +42,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a process said, and how it ended.
+/// Output and exit code of a process.
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,

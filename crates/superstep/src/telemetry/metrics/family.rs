@@ -1,37 +1,42 @@
-//! One measurement with its labels, and its lines in the text format of Prometheus.
+//! One metric with its labels, and its encoding in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
 
-use crate::context::lock;
+use crate::engine::context::lock;
 
-/// How many combinations of labels one measurement keeps; what comes later is counted together, as `other`. Names come
-/// from programs and are few, but nothing here may grow without end.
+/// Maximum number of label combinations per metric; further ones are counted together as `other`. Names come from
+/// applications and are few, but memory must be bounded.
 const MOST_ROWS: usize = 1_000;
 
-/// Up to how many seconds: from what a node in memory takes to what a model may take.
+/// Upper bounds of the histogram buckets in seconds: from the duration of an in-memory node to that of a model call.
 const BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0];
 
-/// What a measurement is called in the format.
+/// Type of a metric in the format.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     Counter,
     Gauge,
     Histogram,
 }
 
-/// One measurement, by labels.
-pub(super) struct Family<V> {
-    kind: Kind,
+/// One metric, by labels.
+pub(super) struct MetricFamily<V> {
+    kind: MetricKind,
     name: &'static str,
     labels: &'static [&'static str],
     help: &'static str,
     rows: Mutex<BTreeMap<Vec<String>, V>>,
 }
 
-impl<V: Value> Family<V> {
-    pub(super) fn new(kind: Kind, name: &'static str, labels: &'static [&'static str], help: &'static str) -> Self {
+impl<V: MetricValue> MetricFamily<V> {
+    pub(super) fn new(
+        kind: MetricKind,
+        name: &'static str,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
         Self { kind, name, labels, help, rows: Mutex::default() }
     }
 
@@ -45,16 +50,16 @@ impl<V: Value> Family<V> {
     }
 }
 
-impl<V: Value> fmt::Display for Family<V> {
+impl<V: MetricValue> fmt::Display for MetricFamily<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = lock(&self.rows);
         if rows.is_empty() {
             return Ok(());
         }
         let kind = match self.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         };
         writeln!(f, "# HELP {} {}\n# TYPE {} {kind}", self.name, self.help, self.name)?;
         for (labels, value) in &*rows {
@@ -70,17 +75,17 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// What is kept for one combination of labels.
-pub(super) trait Value: Default {
+/// Value of one label combination.
+pub(super) trait MetricValue: Default {
     fn add(&mut self, amount: f64);
     fn write(&self, f: &mut fmt::Formatter<'_>, name: &str, labels: &str) -> fmt::Result;
 }
 
-/// A count, or how many there are now.
+/// Value of a counter or a gauge.
 #[derive(Default)]
-pub(super) struct Number(f64);
+pub(super) struct Scalar(f64);
 
-impl Value for Number {
+impl MetricValue for Scalar {
     fn add(&mut self, amount: f64) {
         self.0 += amount;
     }
@@ -90,16 +95,16 @@ impl Value for Number {
     }
 }
 
-/// How often it was how much.
+/// A histogram.
 #[derive(Default)]
 pub(super) struct Histogram {
-    /// How often it was at most as much as the bucket says.
+    /// Cumulative count of each bucket.
     within: [u64; BUCKETS.len()],
     count: u64,
     sum: f64,
 }
 
-impl Value for Histogram {
+impl MetricValue for Histogram {
     fn add(&mut self, amount: f64) {
         for (within, most) in self.within.iter_mut().zip(BUCKETS) {
             *within += u64::from(amount <= most);
@@ -123,7 +128,7 @@ mod tests {
 
     #[test]
     fn too_many_combinations_of_labels_are_counted_together() {
-        let family = Family::<Number>::new(Kind::Counter, "x_total", &["name"], "X.");
+        let family = MetricFamily::<Scalar>::new(MetricKind::Counter, "x_total", &["name"], "X.");
         (0..MOST_ROWS + 5).for_each(|number| family.add(&[&number.to_string()], 1.0));
         family.add(&["0"], 1.0);
         let text = family.to_string();
@@ -133,7 +138,7 @@ mod tests {
 
     #[test]
     fn labels_are_escaped_and_buckets_add_up() {
-        let family = Family::<Histogram>::new(Kind::Histogram, "x_seconds", &["name"], "X.");
+        let family = MetricFamily::<Histogram>::new(MetricKind::Histogram, "x_seconds", &["name"], "X.");
         family.add(&["a\"b\\c\nd"], 0.002);
         family.add(&["a\"b\\c\nd"], 1_000.0);
         let text = family.to_string();

@@ -1,54 +1,58 @@
-//! The process dies at every write of an agent; the conversation ends the same.
+//! The process dies at every write of an agent; the final conversation is the same.
 
-use superstep::agent::{AgentState, HumanApproval, ModelCallLimit, react_agent};
+use superstep::agents::{AgentState, HumanInTheLoop, ModelCallLimit, react_agent};
 use superstep::core::port::SharedCheckpointer;
-use superstep::model::after_tool;
-use superstep::testing::{CrashAt, LastWrite};
-use superstep::tool::Tools;
-use superstep::{Compiled, Outcome, Result};
+use superstep::models::last_message_is_tool_result;
+use superstep::testing::{CrashedWrite, CrashingCheckpointer};
+use superstep::tools::ToolSet;
+use superstep::{CompiledGraph, Outcome, Result};
 
 use super::*;
 
-/// Always answers the same to the same: looks up, deletes, and says so.
-fn model() -> Scripted {
-    Scripted::default()
-        .when(after_tool("delete"), "It is done.")
-        .when(after_tool("weather"), Reply::call("delete", json!({ "path": "a" })))
+/// A deterministic model: looks up, deletes, and reports.
+fn model() -> ScriptedModel {
+    ScriptedModel::default()
+        .when(last_message_is_tool_result("delete"), "It is done.")
+        .when(last_message_is_tool_result("weather"), ScriptedReply::tool_call("delete", json!({ "path": "a" })))
         .when(|_| true, asks_for("Rome"))
 }
 
-async fn live(agent: &Compiled<AgentState>, store: SharedCheckpointer, begun: bool) -> Result<Outcome<AgentState>> {
-    let has_thread = begun && agent.threads().checkpointer(store.clone()).state("t").await.is_ok();
+async fn live(
+    agent: &CompiledGraph<AgentState>,
+    store: SharedCheckpointer,
+    begun: bool,
+) -> Result<Outcome<AgentState>> {
+    let has_thread = begun && agent.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
     let mut out = match has_thread {
-        true => agent.go_on("t").checkpointer(store.clone()).await?,
-        false => agent.run("Clean up").thread("t").checkpointer(store.clone()).await?,
+        true => agent.continue_thread("t").checkpointer(store.clone()).await?,
+        false => agent.invoke("Clean up").thread("t").checkpointer(store.clone()).await?,
     };
-    while !out.questions().is_empty() {
+    while !out.interrupts().is_empty() {
         let said = json!({ "decisions": [{ "type": "approve" }] });
         out = agent.resume("t", said).checkpointer(store.clone()).await?;
     }
     Ok(out)
 }
 
-/// R-GRA-45, R-FWK-11: whatever write the process dies at, the conversation is the same in the end, and the model is asked
-/// at most once more than without a crash.
+/// R-GRA-45, R-FWK-11: at whatever write the process dies, the final conversation is the same, and the model is
+/// called at most once more than without a crash.
 #[tokio::test]
 async fn a_crash_at_any_write_ends_in_the_same_conversation() {
-    let agent = |model: &Scripted| {
-        react_agent(model.clone(), Tools::new([weather(), delete()]).unwrap())
+    let agent = |model: &ScriptedModel| {
+        react_agent(model.clone(), ToolSet::new([weather(), delete()]).unwrap())
             .middleware(ModelCallLimit::new().per_turn(3))
-            .middleware(HumanApproval::new())
+            .middleware(HumanInTheLoop::new())
             .compile()
             .unwrap()
     };
-    let calm = live(&agent(&model()), Memory::new().into(), false).await.unwrap();
+    let calm = live(&agent(&model()), MemoryCheckpointer::new().into(), false).await.unwrap();
     let expected = transcript(&calm.state.messages);
     assert_eq!(expected[4..], ["tool: a is gone", "model: It is done."]);
-    for last in [LastWrite::Lost, LastWrite::Kept] {
+    for last in [CrashedWrite::Lost, CrashedWrite::Kept] {
         for at in 0.. {
-            let (model, disk) = (model(), Memory::new());
+            let (model, disk) = (model(), MemoryCheckpointer::new());
             let agent = agent(&model);
-            let survived = live(&agent, CrashAt::new(disk.clone(), at, last).into(), false).await.is_ok();
+            let survived = live(&agent, CrashingCheckpointer::new(disk.clone(), at, last).into(), false).await.is_ok();
             let out = live(&agent, disk.into(), true).await.unwrap();
             assert_eq!(transcript(&out.state.messages), expected, "crash at write {at}, {last:?}");
             assert!(model.requests().len() <= 4, "crash at write {at}, {last:?}");

@@ -1,30 +1,31 @@
-//! Agents that hand over to each other.
+//! Agents that hand off to each other.
 
-use superstep::agent::{Member, handed_over, handoff_tool, member, react_agent, swarm};
-use superstep::model::Request;
-use superstep::tool::{Approval, Tools};
-use superstep::{Code, Compiled};
+use superstep::agents::swarm;
+use superstep::agents::{TeamMember, handoff_targets, handoff_tool, react_agent, team_member};
+use superstep::models::ChatRequest;
+use superstep::tools::{Approval, ToolSet};
+use superstep::{CompiledGraph, ErrorCode};
 
 use super::teams::{around, assert_paired, calls, requests};
 use super::*;
 use crate::support::{only_question, refused};
 
-fn agent(name: &str, model: &Scripted) -> Member {
-    member(name, format!("Is {name}."), react_agent(model.clone(), [weather()]))
+fn agent(name: &str, model: &ScriptedModel) -> TeamMember {
+    team_member(name, format!("Is {name}."), react_agent(model.clone(), [weather()]))
 }
 
-fn tools(request: &Request) -> Vec<&str> {
+fn tools(request: &ChatRequest) -> Vec<&str> {
     request.tools.iter().map(|tool| tool.name.as_str()).collect()
 }
 
-/// R-FWK-11: an agent hands over, the next one answers and keeps the word, in later runs of the thread too.
+/// R-FWK-11: an agent hands off; the next one responds and stays active, also in later runs of the thread.
 #[tokio::test]
 async fn the_one_that_has_the_word_keeps_it() {
-    let alice = Scripted::new([asks_for("Rome"), calls("bob"), Reply::from("Alice again.")]);
-    let bob = Scripted::new([Reply::from("Bob here."), Reply::from("Still Bob."), calls("alice")]);
-    let team = swarm([agent("alice", &alice), agent("bob", &bob)], "alice").checkpointer(Memory::new());
+    let alice = ScriptedModel::new([asks_for("Rome"), calls("bob"), ScriptedReply::from("Alice again.")]);
+    let bob = ScriptedModel::new([ScriptedReply::from("Bob here."), ScriptedReply::from("Still Bob."), calls("alice")]);
+    let team = swarm([agent("alice", &alice), agent("bob", &bob)], "alice").checkpointer(MemoryCheckpointer::new());
     let team = team.compile().unwrap();
-    let done = team.run("Bob, please").thread("t").await.unwrap();
+    let done = team.invoke("Bob, please").thread("t").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages)[1..],
         [
@@ -36,9 +37,9 @@ async fn the_one_that_has_the_word_keeps_it() {
         ]
     );
     assert_eq!(done.state.active_agent.as_deref(), Some("bob"));
-    let done = team.run("And you are?").thread("t").await.unwrap();
+    let done = team.invoke("And you are?").thread("t").await.unwrap();
     assert_eq!(done.state.messages.last().unwrap().text(), "Still Bob.");
-    let done = team.run("Alice, please").thread("t").await.unwrap();
+    let done = team.invoke("Alice, please").thread("t").await.unwrap();
     assert_eq!(done.state.messages.last().unwrap().text(), "Alice again.");
     assert_eq!(done.state.active_agent.as_deref(), Some("alice"));
     assert_eq!(
@@ -47,14 +48,15 @@ async fn the_one_that_has_the_word_keeps_it() {
     );
 }
 
-/// R-FWK-11, R-REF-151: results of other calls beside a hand-off are kept; of two hand-offs one is made, and the other
-/// is answered with what became of it.
+/// R-FWK-11, R-REF-151: results of other calls beside a handoff are kept; of two handoffs one is executed, and the
+/// other gets a result that says so.
 #[tokio::test]
 async fn calls_beside_a_hand_off_are_kept() {
-    let many = calls("bob").and_call("weather", json!({ "city": "Oslo" })).and_call("transfer_to_carol", json!({}));
-    let (alice, bob, carol) = (Scripted::new([many]), Scripted::new(["Bob here."]), Scripted::default());
+    let many =
+        calls("bob").and_tool_call("weather", json!({ "city": "Oslo" })).and_tool_call("transfer_to_carol", json!({}));
+    let (alice, bob, carol) = (ScriptedModel::new([many]), ScriptedModel::new(["Bob here."]), ScriptedModel::default());
     let team = swarm([agent("alice", &alice), agent("bob", &bob), agent("carol", &carol)], "alice").compile().unwrap();
-    let done = team.run("Go").await.unwrap();
+    let done = team.invoke("Go").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages)[2..],
         [
@@ -66,64 +68,66 @@ async fn calls_beside_a_hand_off_are_kept() {
     );
     assert_paired(&done.state.messages);
     assert_eq!((requests(&bob)[0].messages.len(), carol.requests().len()), (5, 0));
-    assert!(handed_over(&done.state.messages).is_empty());
+    assert!(handoff_targets(&done.state.messages).is_empty());
 }
 
-/// A graph with a conversation that hands over by its own tool.
-fn own(to: &'static str) -> Compiled<superstep::agent::MessagesState> {
+/// A graph with a conversation that hands off with its own tool.
+fn own(to: &'static str) -> CompiledGraph<superstep::agents::MessagesState> {
     use superstep::core::message::ToolCall;
-    let mut graph = superstep::agent::messages_graph("own");
-    let ask = graph.node("ask", move || {
+    let mut graph = superstep::agents::messages_graph("own");
+    let ask = graph.add_node("ask", move || {
         Message::assistant("").with_tool_calls([ToolCall::new("c", format!("transfer_to_{to}"), json!({}))])
     });
-    let tools = graph.node("tools", ToolNode::new([handoff_tool(to, "")]));
-    let never = graph.node("never", || Message::assistant("never said"));
-    graph.sequence([START, ask.into(), tools.into(), never.into(), END]);
+    let tools = graph.add_node("tools", ToolNode::new([handoff_tool(to, "")]));
+    let never = graph.add_node("never", || Message::assistant("never said"));
+    graph.add_sequence([START, ask.into(), tools.into(), never.into(), END]);
     graph.compile().unwrap()
 }
 
-/// R-FWK-11: an agent hands over only to whom it may; a graph of one's own brings the tool.
+/// R-FWK-11: an agent hands off only to permitted agents; a custom graph brings its own tool.
 #[tokio::test]
 async fn agents_hand_over_to_whom_they_may() {
-    let (alice, bob) = (Scripted::new(["Fine."]), Scripted::new(["Bob here."]));
+    let (alice, bob) = (ScriptedModel::new(["Fine."]), ScriptedModel::new(["Bob here."]));
     let team = |to: &'static str, allowed: &'static str| {
-        let own = member("own", "Has its own.", own(to)).hands_to([allowed]);
-        swarm([agent("alice", &alice).hands_to(["own"]), agent("bob", &bob), own], "own").compile().unwrap()
+        let own = team_member("own", "Has its own.", own(to)).handoff_to([allowed]);
+        swarm([agent("alice", &alice).handoff_to(["own"]), agent("bob", &bob), own], "own").compile().unwrap()
     };
-    let done = team("bob", "bob").run("Go").await.unwrap();
+    let done = team("bob", "bob").invoke("Go").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages),
         ["user: Go", "model:  transfer_to_bob{}", "tool: handed over to bob", "model: Bob here."]
     );
     assert_eq!(tools(&bob.requests()[0]), ["weather", "transfer_to_alice", "transfer_to_own"]);
-    let error = refused(team("alice", "bob").run("Go").await);
-    assert_eq!((error.code(), error.message()), (Code::InvalidRoute, "`own` hands over to `alice`, and may not"));
-    team("bob", "bob").run(json!({ "messages": "Go", "active_agent": "alice" })).await.unwrap();
+    let error = refused(team("alice", "bob").invoke("Go").await);
+    assert_eq!((error.code(), error.message()), (ErrorCode::InvalidRoute, "`own` hands over to `alice`, and may not"));
+    team("bob", "bob").invoke(json!({ "messages": "Go", "active_agent": "alice" })).await.unwrap();
     assert_eq!(tools(&alice.requests()[0]), ["weather", "transfer_to_own"]);
 }
 
-/// R-FWK-11: names of agents that are not there are refused, on a thread too.
+/// R-FWK-11: unknown agent names are rejected, also on a thread.
 #[tokio::test]
 async fn swarms_that_cannot_work_are_refused() {
-    let model = Scripted::default();
+    let model = ScriptedModel::default();
     let error = refused(swarm([agent("alice", &model)], "bob").compile().map(drop));
     assert_eq!(error.message(), "the swarm begins with `bob`, and no agent is called so");
-    let error = refused(swarm([agent("alice", &model).hands_to(["bob"])], "alice").compile().map(drop));
+    let error = refused(swarm([agent("alice", &model).handoff_to(["bob"])], "alice").compile().map(drop));
     assert_eq!(error.message(), "`alice` hands over to `bob`, and no agent is called so");
     let team = swarm([agent("alice", &model)], "alice").compile().unwrap();
-    let error = refused(team.run(json!({ "messages": "Go", "active_agent": "zed" })).await);
-    assert_eq!(error.code(), Code::InvalidRoute, "{error}");
+    let error = refused(team.invoke(json!({ "messages": "Go", "active_agent": "zed" })).await);
+    assert_eq!(error.code(), ErrorCode::InvalidRoute, "{error}");
     assert_eq!(model.requests().len(), 0);
 }
 
-/// R-FWK-11, R-FWK-86: a person is asked inside the second agent, and the word stays there.
+/// R-FWK-11, R-FWK-86: an interrupt inside the second agent is resumed there, and that agent stays active.
 #[tokio::test]
 async fn a_question_after_a_hand_off_is_answered_there() {
-    let alice = Scripted::new([calls("bob")]);
-    let bob = Scripted::new([Reply::call("delete", json!({ "path": "a" })), Reply::from("Gone.")]);
-    let bob_agent = member("bob", "Deletes.", react_agent(bob.clone(), [delete()]));
-    let team = swarm([agent("alice", &alice), bob_agent], "alice").checkpointer(Memory::new()).compile().unwrap();
-    let paused = team.run("Clean up").thread("t").await.unwrap();
+    let alice = ScriptedModel::new([calls("bob")]);
+    let bob =
+        ScriptedModel::new([ScriptedReply::tool_call("delete", json!({ "path": "a" })), ScriptedReply::from("Gone.")]);
+    let bob_agent = team_member("bob", "Deletes.", react_agent(bob.clone(), [delete()]));
+    let team =
+        swarm([agent("alice", &alice), bob_agent], "alice").checkpointer(MemoryCheckpointer::new()).compile().unwrap();
+    let paused = team.invoke("Clean up").thread("t").await.unwrap();
     let question = only_question(&paused);
     assert_eq!(question.value["tool"], "delete");
     let done = team.resume("t", Approval::approve(&question).unwrap()).await.unwrap();
@@ -132,24 +136,24 @@ async fn a_question_after_a_hand_off_is_answered_there() {
     assert_paired(&done.state.messages);
 }
 
-/// R-FWK-11: two that hand to each other without end are stopped.
+/// R-FWK-11: two agents that hand off to each other endlessly are stopped.
 #[tokio::test]
 async fn a_swarm_without_an_end_is_stopped() {
-    let endless = |to: &str| Scripted::default().when(|_: &Request| true, calls(to));
+    let endless = |to: &str| ScriptedModel::default().when(|_: &ChatRequest| true, calls(to));
     let (alice, bob) = (endless("bob"), endless("alice"));
     let team = swarm([agent("alice", &alice), agent("bob", &bob)], "alice").compile().unwrap();
-    assert_eq!(refused(team.run("Go").recursion_limit(9).await).code(), Code::RecursionLimit);
+    assert_eq!(refused(team.invoke("Go").recursion_limit(9).await).code(), ErrorCode::RecursionLimit);
     assert_eq!(alice.requests().len() + bob.requests().len(), 9);
 }
 
-/// R-FWK-11: a swarm is drawn with its ways.
+/// R-FWK-11: the diagram of a swarm shows its handoff targets.
 #[test]
 fn a_swarm_is_drawn() {
-    let model = Scripted::default();
-    let bob = agent("bob", &model).hands_to(["alice"]);
-    let none = member("carol", "Ends.", react_agent(model.clone(), Tools::default())).hands_to([""; 0]);
+    let model = ScriptedModel::default();
+    let bob = agent("bob", &model).handoff_to(["alice"]);
+    let none = team_member("carol", "Ends.", react_agent(model.clone(), ToolSet::default())).handoff_to([""; 0]);
     let team = swarm([agent("alice", &model), bob, none], "alice").compile().unwrap();
-    insta::assert_snapshot!(around(&team.drawing().to_text()), @r"
+    insta::assert_snapshot!(around(&team.diagram().to_text()), @r"
       ╭───────────╮
       │ __start__ │
       ╰─────┬─────╯
@@ -181,16 +185,16 @@ fn a_swarm_is_drawn() {
     ");
 }
 
-/// R-FWK-11: an agent that says nothing has the word and hands over to nobody.
+/// R-FWK-11: an agent that adds no message is active and hands off to no agent.
 #[tokio::test]
 async fn an_agent_that_says_nothing_ends_the_turn() {
-    let mut graph = superstep::agent::messages_graph("mute");
-    let mute = graph.node("mute", superstep::agent::MessagesState::update);
-    graph.edge(START, mute).edge(mute, END);
-    let mute = member("mute", "Says nothing.", graph.compile().unwrap());
-    let alice = Scripted::new([calls("mute")]);
+    let mut graph = superstep::agents::messages_graph("mute");
+    let mute = graph.add_node("mute", superstep::agents::MessagesState::update);
+    graph.add_edge(START, mute).add_edge(mute, END);
+    let mute = team_member("mute", "Says nothing.", graph.compile().unwrap());
+    let alice = ScriptedModel::new([calls("mute")]);
     let team = swarm([agent("alice", &alice), mute], "alice").compile().unwrap();
-    let done = team.run("Go").await.unwrap();
+    let done = team.invoke("Go").await.unwrap();
     assert_eq!(done.state.messages.last().unwrap().text(), "handed over to mute");
     assert_eq!(done.state.active_agent.as_deref(), Some("mute"));
 }

@@ -3,19 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use superstep::agent::{Member, Results, Summarize, TeamState, member, react_agent, supervisor};
+use superstep::agents::supervisor;
+use superstep::agents::{OutputMode, Summarization, TeamMember, TeamState, react_agent, team_member};
 use superstep::core::message::{RemoveAll, ToolCall};
 use superstep::core::port::HistoryQuery;
-use superstep::model::{Request, ToolChoice};
-use superstep::sqlite::Sqlite;
-use superstep::tool::{Approval, Policy, SharedTool, ToolSpec, Tools, tool_fn};
-use superstep::{Code, Compiled, Persistence, Status};
+use superstep::models::{ChatRequest, ToolChoice};
+use superstep::sqlite::SqliteCheckpointer;
+use superstep::tools::{Approval, SharedTool, ToolPolicy, ToolSet, ToolSpec, tool_fn};
+use superstep::{CompiledGraph, ErrorCode, RunEnd, SubgraphPersistence};
 use tokio::sync::Barrier;
 
 use super::*;
 use crate::support::{only_question, refused};
 
-/// Every call is answered once, right behind the message that made it, and nothing else is answered.
+/// Asserts that every call has one result, directly after its message, and that there are no other results.
 pub(super) fn assert_paired<'a>(messages: impl IntoIterator<Item = &'a Message>) {
     let mut open: BTreeSet<&str> = BTreeSet::new();
     for message in messages {
@@ -30,34 +31,35 @@ pub(super) fn assert_paired<'a>(messages: impl IntoIterator<Item = &'a Message>)
     assert!(open.is_empty(), "{open:?} are left open");
 }
 
-/// What was asked of a model, checked.
-pub(super) fn requests(model: &Scripted) -> Vec<Request> {
+/// Returns the checked requests of a model.
+pub(super) fn requests(model: &ScriptedModel) -> Vec<ChatRequest> {
     let requests = model.requests();
     requests.iter().for_each(|request| assert_paired(request.messages.iter().map(|message| &**message)));
     requests
 }
 
-pub(super) fn calls(agent: &str) -> Reply {
-    Reply::call(format!("transfer_to_{agent}"), json!({}))
+pub(super) fn calls(agent: &str) -> ScriptedReply {
+    ScriptedReply::tool_call(format!("transfer_to_{agent}"), json!({}))
 }
 
-/// An agent that says one thing.
-fn says(name: &str, words: &'static str) -> Member {
-    member(name, "Says one thing.", react_agent(Scripted::new([words]), Tools::default()))
+/// An agent with a single response.
+fn says(name: &str, words: &'static str) -> TeamMember {
+    team_member(name, "Says one thing.", react_agent(ScriptedModel::new([words]), ToolSet::default()))
 }
 
-/// An agent that asks for the weather first.
-fn looks(name: &str) -> Member {
-    member(name, "Knows the weather.", react_agent(one_call(), [weather()]))
+/// An agent that first calls the weather tool.
+fn looks(name: &str) -> TeamMember {
+    team_member(name, "Knows the weather.", react_agent(one_call(), [weather()]))
 }
 
-/// R-FWK-11: the supervisor calls an agent, which gets the conversation; its last words come back and are answered.
+/// R-FWK-11: the supervisor calls an agent, which receives the conversation; the last message of the agent is added,
+/// and the supervisor responds.
 #[tokio::test]
 async fn a_supervisor_calls_an_agent_and_answers() {
-    let (head, worker) = (Scripted::new([calls("meteo"), Reply::from("So, 18.")]), one_call());
-    let meteo = member("meteo", "Knows the weather.", react_agent(worker.clone(), [weather()]));
+    let (head, worker) = (ScriptedModel::new([calls("meteo"), ScriptedReply::from("So, 18.")]), one_call());
+    let meteo = team_member("meteo", "Knows the weather.", react_agent(worker.clone(), [weather()]));
     let team = supervisor(head.clone(), [meteo]).compile().unwrap();
-    let done = team.run("How is it in Paris?").await.unwrap();
+    let done = team.invoke("How is it in Paris?").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages),
         [
@@ -79,14 +81,14 @@ async fn a_supervisor_calls_an_agent_and_answers() {
     assert_eq!(tool.input_schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["task"]);
 }
 
-/// R-FWK-11: what comes back is the last message or everything, with or without messages of the hand-back.
+/// R-FWK-11: the last message or all messages of an agent are added, with or without handoff-back messages.
 #[tokio::test]
 async fn what_comes_back_is_a_choice() {
-    let run = async |results: Results, hands_back: bool| {
-        let head = Scripted::new([calls("meteo"), Reply::from("So, 18.")]);
-        let team = supervisor(head.clone(), [looks("meteo")]).results(results);
-        let team = if hands_back { team } else { team.without_hand_back() };
-        let done = team.compile().unwrap().run("How is it?").await.unwrap();
+    let run = async |results: OutputMode, hands_back: bool| {
+        let head = ScriptedModel::new([calls("meteo"), ScriptedReply::from("So, 18.")]);
+        let team = supervisor(head.clone(), [looks("meteo")]).output_mode(results);
+        let team = if hands_back { team } else { team.without_handoff_back_messages() };
+        let done = team.compile().unwrap().invoke("How is it?").await.unwrap();
         assert_paired(&done.state.messages);
         requests(&head);
         transcript(&done.state.messages)[3..].to_vec()
@@ -94,13 +96,13 @@ async fn what_comes_back_is_a_choice() {
     let said = ["model: It is 18 degrees.", "model: So, 18."];
     let back = ["model: Back to supervisor. transfer_back_to_supervisor{}", "tool: handed back to supervisor"];
     let work = [r#"model:  weather{"city":"Paris"}"#, "tool: 18 degrees in Paris"];
-    assert_eq!(run(Results::LastMessage, false).await, said);
-    assert_eq!(run(Results::LastMessage, true).await, [said[0], back[0], back[1], said[1]]);
-    assert_eq!(run(Results::FullHistory, false).await, [work[0], work[1], said[0], said[1]]);
-    assert_eq!(run(Results::FullHistory, true).await, [work[0], work[1], said[0], back[0], back[1], said[1]]);
+    assert_eq!(run(OutputMode::LastMessage, false).await, said);
+    assert_eq!(run(OutputMode::LastMessage, true).await, [said[0], back[0], back[1], said[1]]);
+    assert_eq!(run(OutputMode::FullHistory, false).await, [work[0], work[1], said[0], said[1]]);
+    assert_eq!(run(OutputMode::FullHistory, true).await, [work[0], work[1], said[0], back[0], back[1], said[1]]);
 }
 
-/// A tool that returns once two have been called.
+/// A tool that returns once two calls have arrived.
 fn meet(barrier: &Arc<Barrier>) -> SharedTool {
     let barrier = barrier.clone();
     tool_fn(ToolSpec::new("meet", "Waits for the other."), move |(): (), _cx| {
@@ -112,20 +114,26 @@ fn meet(barrier: &Arc<Barrier>) -> SharedTool {
     })
 }
 
-/// R-FWK-11, R-REF-151: agents that are called together work at once; results of other calls of the same message are
-/// kept, each call is answered once and in its place, and nobody is asked with a call open.
+/// R-FWK-11, R-REF-151: agents that are called together run concurrently; results of other calls of the same message
+/// are kept, each call has one result in its place, and no model is called with an open call.
 #[tokio::test]
 async fn agents_called_together_work_at_once_and_nothing_is_lost() {
     let barrier = Arc::new(Barrier::new(2));
-    let model = |words: &'static str| Scripted::new([Reply::call("meet", json!({})), Reply::from(words)]);
+    let model = |words: &'static str| {
+        ScriptedModel::new([ScriptedReply::tool_call("meet", json!({})), ScriptedReply::from(words)])
+    };
     let (left, right) = (model("left is done"), model("right is done"));
-    let both = calls("right").and_call("weather", json!({ "city": "Rome" })).and_call("transfer_to_left", json!({}));
-    let head = Scripted::new([both.and_call("transfer_to_right", json!({ "task": "again" })), Reply::from("Done.")]);
+    let both =
+        calls("right").and_tool_call("weather", json!({ "city": "Rome" })).and_tool_call("transfer_to_left", json!({}));
+    let head = ScriptedModel::new([
+        both.and_tool_call("transfer_to_right", json!({ "task": "again" })),
+        ScriptedReply::from("Done."),
+    ]);
     let members = [("left", &left), ("right", &right)]
-        .map(|(name, model)| member(name, "Works.", react_agent(model.clone(), [meet(&barrier)])));
-    let team = supervisor(head.clone(), members).tools([weather()]).without_hand_back();
-    let team = team.checkpointer(Memory::new()).compile().unwrap();
-    let done = team.run("Go").thread("t").await.unwrap();
+        .map(|(name, model)| team_member(name, "Works.", react_agent(model.clone(), [meet(&barrier)])));
+    let team = supervisor(head.clone(), members).tools([weather()]).without_handoff_back_messages();
+    let team = team.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
+    let done = team.invoke("Go").thread("t").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages)[2..],
         [
@@ -143,17 +151,18 @@ async fn agents_called_together_work_at_once_and_nothing_is_lost() {
         assert_eq!(requests(model).len(), 2);
     }
     assert_eq!(requests(&left)[0].messages.len(), 6);
-    for state in team.threads().history("t", &HistoryQuery::default()).await.unwrap() {
+    for state in team.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap() {
         assert_paired(&state.state.messages);
     }
 }
 
-/// R-FWK-11: rounds of the supervisor's own tools before a hand-off are kept too.
+/// R-FWK-11: iterations with the supervisor's own tools before a handoff are kept too.
 #[tokio::test]
 async fn what_the_supervisor_did_before_is_kept() {
-    let head = Scripted::new([asks_for("Oslo"), calls("poet"), Reply::from("Done.")]);
-    let team = supervisor(head, [says("poet", "Cold.")]).tools([weather()]).without_hand_back().compile().unwrap();
-    let done = team.run("Go").await.unwrap();
+    let head = ScriptedModel::new([asks_for("Oslo"), calls("poet"), ScriptedReply::from("Done.")]);
+    let team =
+        supervisor(head, [says("poet", "Cold.")]).tools([weather()]).without_handoff_back_messages().compile().unwrap();
+    let done = team.invoke("Go").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages)[1..],
         [
@@ -167,28 +176,32 @@ async fn what_the_supervisor_did_before_is_kept() {
     );
 }
 
-/// R-FWK-11, R-FWK-86: an agent asks a person; the answer, in another process, goes on there. Who has finished beside it
-/// does not work again.
+/// R-FWK-11, R-FWK-86: an agent interrupts; the resume value, in another process, continues there. An agent that has
+/// finished beside it does not run again.
 #[tokio::test]
 async fn a_question_inside_an_agent_is_answered_later() {
     let file = fresh_file("teams");
-    let build = |head: &Scripted, cleaner: &Scripted, poet: &Scripted| {
-        let cleaner = member("cleaner", "Deletes.", react_agent(cleaner.clone(), [delete()]));
-        let poet = member("poet", "Writes.", react_agent(poet.clone(), Tools::default()));
-        supervisor(head.clone(), [cleaner, poet]).checkpointer(Sqlite::open(&file).unwrap()).compile().unwrap()
+    let build = |head: &ScriptedModel, cleaner: &ScriptedModel, poet: &ScriptedModel| {
+        let cleaner = team_member("cleaner", "Deletes.", react_agent(cleaner.clone(), [delete()]));
+        let poet = team_member("poet", "Writes.", react_agent(poet.clone(), ToolSet::default()));
+        supervisor(head.clone(), [cleaner, poet])
+            .checkpointer(SqliteCheckpointer::open(&file).unwrap())
+            .compile()
+            .unwrap()
     };
-    let head = Scripted::new([calls("cleaner").and_call("transfer_to_poet", json!({}))]);
-    let asks = Scripted::new([Reply::call("delete", json!({ "path": "a" }))]);
-    let before = build(&head, &asks, &Scripted::new(["A poem."]));
-    let paused = before.run("Clean up").thread("t").await.unwrap();
+    let head = ScriptedModel::new([calls("cleaner").and_tool_call("transfer_to_poet", json!({}))]);
+    let asks = ScriptedModel::new([ScriptedReply::tool_call("delete", json!({ "path": "a" }))]);
+    let before = build(&head, &asks, &ScriptedModel::new(["A poem."]));
+    let paused = before.invoke("Clean up").thread("t").await.unwrap();
     let question = only_question(&paused);
     assert_eq!(question.value["tool"], "delete");
     drop(before);
 
-    let (head, cleaner, poet) = (Scripted::new(["All done."]), Scripted::new(["It is gone."]), Scripted::default());
+    let (head, cleaner, poet) =
+        (ScriptedModel::new(["All done."]), ScriptedModel::new(["It is gone."]), ScriptedModel::default());
     let team = build(&head, &cleaner, &poet);
     let done = team.resume("t", Approval::approve(&question).unwrap()).await.unwrap();
-    assert_eq!(done.status, Status::Finished);
+    assert_eq!(done.end, RunEnd::Finished);
     let said: Vec<String> = done.state.messages.iter().map(|message| message.text().into_owned()).collect();
     let back = ["Back to supervisor.", "handed back to supervisor"];
     assert_eq!(said[4..], ["It is gone.", back[0], back[1], "A poem.", back[0], back[1], "All done."]);
@@ -196,37 +209,42 @@ async fn a_question_inside_an_agent_is_answered_later() {
     assert_eq!((requests(&cleaner).len(), poet.requests().len()), (1, 0));
 }
 
-/// R-FWK-11: agents are called as often as told in a turn; then the supervisor must answer, and leaves nothing open.
+/// R-FWK-11: handoff rounds per turn are limited; then the supervisor must respond, and leaves no call open.
 #[tokio::test]
 async fn rounds_of_a_turn_are_bounded() {
-    let head =
-        Scripted::new([calls("poet"), calls("poet"), calls("poet").and_call("weather", json!({})), calls("poet")])
-            .then("Enough.");
-    let poet = Scripted::new(["one", "two", "three"]);
-    let poet = member("poet", "Writes.", react_agent(poet, Tools::default()));
-    let team = supervisor(head.clone(), [poet]).max_rounds(2).tools([weather()]).checkpointer(Memory::new());
+    let head = ScriptedModel::new([
+        calls("poet"),
+        calls("poet"),
+        calls("poet").and_tool_call("weather", json!({})),
+        calls("poet"),
+    ])
+    .then("Enough.");
+    let poet = ScriptedModel::new(["one", "two", "three"]);
+    let poet = team_member("poet", "Writes.", react_agent(poet, ToolSet::default()));
+    let team =
+        supervisor(head.clone(), [poet]).max_handoffs(2).tools([weather()]).checkpointer(MemoryCheckpointer::new());
     let team = team.compile().unwrap();
-    let done = team.run("Write").thread("t").await.unwrap();
+    let done = team.invoke("Write").thread("t").await.unwrap();
     let last = done.state.messages.last().unwrap();
     assert_eq!((last.tool_calls.len(), &last.metadata["out_of_rounds"]), (0, &json!(true)));
     assert_eq!(requests(&head)[2].tool_choice, ToolChoice::None);
     assert_paired(&done.state.messages);
-    // The next turn counts anew.
-    let done = team.run("More").thread("t").await.unwrap();
+    // The next turn starts with a new count.
+    let done = team.invoke("More").thread("t").await.unwrap();
     assert_eq!(done.state.messages.last().unwrap().text(), "Enough.");
     assert!(done.state.messages.iter().any(|message| message.text() == "three"));
 }
 
-/// The drawing without what is inside its nodes.
+/// Returns the diagram without the content of its subgraphs.
 pub(super) fn around(text: &str) -> &str {
     text.find(":\n").and_then(|at| text[..at].rfind("\n\n")).map_or(text, |at| &text[..at])
 }
 
-/// R-FWK-11: a team is drawn as it works.
+/// R-FWK-11: the diagram of a team shows the nodes and edges that run.
 #[test]
 fn a_team_is_drawn() {
-    let team = supervisor(Scripted::default(), [says("poet", ""), says("critic", "")]).compile().unwrap();
-    insta::assert_snapshot!(around(&team.drawing().to_text()), @r"
+    let team = supervisor(ScriptedModel::default(), [says("poet", ""), says("critic", "")]).compile().unwrap();
+    insta::assert_snapshot!(around(&team.diagram().to_text()), @r"
                ╭───────────╮
                │ __start__ │
                ╰─────┬─────╯
@@ -250,39 +268,43 @@ fn a_team_is_drawn() {
     ");
 }
 
-/// R-FWK-11: names that no tool can have, that are there twice, or nobody at all, are refused before anything runs.
+/// R-FWK-11: names that are not valid for tools, duplicate names, and an empty team are rejected before anything
+/// runs.
 #[test]
 fn teams_that_cannot_work_are_refused() {
-    let compile = |members: Vec<Member>| refused(supervisor(Scripted::default(), members).compile().map(drop));
+    let compile = |members: Vec<TeamMember>| refused(supervisor(ScriptedModel::default(), members).compile().map(drop));
     for (members, fact) in [
         (vec![], "a team has no agents"),
         (vec![says("a", ""), says("a", "")], "two agents are called `a`"),
         (vec![says("a b", "")], "an agent cannot be called `a b`"),
         (vec![says(&"x".repeat(60), "")], "an agent cannot be called"),
-        (vec![says("a", "").hands_to(["b"])], "`a` hands over by itself, and `supervisor` decides who is next"),
-        (vec![member("a", "", silent())], "`silent` cannot be an agent: it keeps no conversation"),
+        (vec![says("a", "").handoff_to(["b"])], "`a` hands over by itself, and `supervisor` decides who is next"),
+        (vec![team_member("a", "", silent())], "`silent` cannot be an agent: it keeps no conversation"),
     ] {
         let error = compile(members);
-        assert_eq!(error.code(), Code::InvalidGraph);
+        assert_eq!(error.code(), ErrorCode::InvalidGraph);
         assert!(error.message().contains(fact), "{error}");
     }
-    // The name of the supervisor is a part of `transfer_back_to_<name>`.
+    // The name of the supervisor is part of `transfer_back_to_<name>`.
     for (name, is_fit) in [("x".repeat(47), true), ("x".repeat(48), false), ("the head".to_owned(), false)] {
-        let team = || supervisor(Scripted::default(), [says("a", "")]).name(name.as_str());
+        let team = || supervisor(ScriptedModel::default(), [says("a", "")]).name(name.as_str());
         assert_eq!(team().compile().is_ok(), is_fit, "{name}");
-        assert!(team().without_hand_back().compile().is_ok(), "{name}");
+        assert!(team().without_handoff_back_messages().compile().is_ok(), "{name}");
     }
 }
 
-/// R-FWK-11: two runs that say the same make the same calls, those of hand-backs included, and each has its own id.
+/// R-FWK-11: two runs with the same messages have the same call ids, including those of handoff-back messages, and
+/// each id is unique.
 #[tokio::test]
 async fn ids_of_hand_backs_are_the_same_in_each_run() {
     let ids = async || {
-        let both = calls("a").and_call("transfer_to_b", json!({}));
-        let head = Scripted::new([both, calls("a"), Reply::from("Done.")]);
-        let talks = |name: &str| member(name, "Talks.", react_agent(Scripted::new(["Hm.", "Hm."]), Tools::default()));
+        let both = calls("a").and_tool_call("transfer_to_b", json!({}));
+        let head = ScriptedModel::new([both, calls("a"), ScriptedReply::from("Done.")]);
+        let talks = |name: &str| {
+            team_member(name, "Talks.", react_agent(ScriptedModel::new(["Hm.", "Hm."]), ToolSet::default()))
+        };
         let team = supervisor(head, [talks("a"), talks("b")]).compile().unwrap();
-        let done = team.run("Go").await.unwrap();
+        let done = team.invoke("Go").await.unwrap();
         assert_paired(&done.state.messages);
         let made = done.state.messages.iter().flat_map(|message| message.tool_calls.clone());
         let backs = made.filter(|call| call.name.starts_with("transfer_back_to_"));
@@ -293,19 +315,19 @@ async fn ids_of_hand_backs_are_the_same_in_each_run() {
     assert_eq!(one.iter().collect::<BTreeSet<_>>().len(), 3);
 }
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Silent {
     text: String,
 }
 
-fn silent() -> Compiled<Silent> {
-    let mut graph = Graph::<Silent>::new("silent");
-    let a = graph.node("a", || Silent::update().text("a"));
-    graph.edge(START, a).edge(a, END);
+fn silent() -> CompiledGraph<Silent> {
+    let mut graph = StateGraph::<Silent>::new("silent");
+    let a = graph.add_node("a", || Silent::update().text("a"));
+    graph.add_edge(START, a).add_edge(a, END);
     graph.compile().unwrap()
 }
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Clerk {
     #[reduce(messages)]
     messages: Messages,
@@ -314,50 +336,59 @@ struct Clerk {
 }
 
 /// An agent without a model, which counts its visits.
-fn clerk(breakpoint: bool) -> Compiled<Clerk> {
-    let mut graph = Graph::<Clerk>::new("clerk");
-    let count = graph.node("count", || Clerk::update().visits(1u64));
-    let say = graph.node("say", |clerk: View<Clerk>| {
+fn clerk(breakpoint: bool) -> CompiledGraph<Clerk> {
+    let mut graph = StateGraph::<Clerk>::new("clerk");
+    let count = graph.add_node("count", || Clerk::update().visits(1u64));
+    let say = graph.add_node("say", |clerk: View<Clerk>| {
         let asks = Message::assistant("looking").with_tool_calls([ToolCall::new("c", "look", json!({}))]);
         Clerk::update().messages(vec![asks, Message::tool("c", format!("visit {}", clerk.visits))])
     });
-    graph.sequence([START, count.into(), say.into(), END]).persistence(Persistence::PerThread);
+    graph.add_sequence([START, count.into(), say.into(), END]).subgraph_persistence(SubgraphPersistence::PerThread);
     if breakpoint {
         graph.interrupt_before(["say"]);
     }
     graph.compile().unwrap()
 }
 
-/// R-FWK-11: any graph with a conversation is an agent: it may remember its visits and stop at its breakpoints. A last
-/// word that is the result of a tool comes back as words, for its call does not.
+/// R-FWK-11: any graph with a conversation is an agent: it may remember its visits and stop at its breakpoints. If
+/// its last message is a tool result, the result is added as an assistant message, because its call is not added.
 #[tokio::test]
 async fn any_graph_with_a_conversation_is_an_agent() {
-    let head = Scripted::new([calls("clerk"), calls("clerk"), Reply::from("Done.")]);
-    let clerk = member("clerk", "Counts.", clerk(true));
-    let team = supervisor(head.clone(), [clerk]).without_hand_back().checkpointer(Memory::new()).compile().unwrap();
-    let paused = team.run("Go").thread("t").await.unwrap();
-    assert!(matches!(paused.status, Status::Paused(_)), "{:?}", paused.status);
-    team.go_on("t").await.unwrap();
-    let done = team.go_on("t").await.unwrap();
+    let head = ScriptedModel::new([calls("clerk"), calls("clerk"), ScriptedReply::from("Done.")]);
+    let clerk = team_member("clerk", "Counts.", clerk(true));
+    let team = supervisor(head.clone(), [clerk])
+        .without_handoff_back_messages()
+        .checkpointer(MemoryCheckpointer::new())
+        .compile()
+        .unwrap();
+    let paused = team.invoke("Go").thread("t").await.unwrap();
+    assert!(matches!(paused.end, RunEnd::Paused(_)), "{:?}", paused.end);
+    team.continue_thread("t").await.unwrap();
+    let done = team.continue_thread("t").await.unwrap();
     let said = transcript(&done.state.messages);
     assert_eq!((&*said[3], &*said[6], &*said[7]), ("model: visit 1", "model: visit 2", "model: Done."));
     requests(&head);
 }
 
-/// R-FWK-11: what an agent sums up or forgets is its own business: the team keeps its conversation.
+/// R-FWK-11: summaries and removals inside an agent do not change the conversation of the team.
 #[tokio::test]
 async fn an_agent_does_not_change_what_the_team_said() {
-    let short = Scripted::new(["They talked."]);
-    let worker = react_agent(Scripted::new(["Short."]), Tools::default())
-        .middleware(Summarize::with(short.clone()).at_messages(4).keep(1));
-    let mut forgets = Graph::<TeamState>::new("forgets");
+    let short = ScriptedModel::new(["They talked."]);
+    let worker = react_agent(ScriptedModel::new(["Short."]), ToolSet::default())
+        .middleware(Summarization::with(short.clone()).trigger_messages(4).keep(1));
+    let mut forgets = StateGraph::<TeamState>::new("forgets");
     let forget =
-        forgets.node("forget", || TeamState::update().messages(RemoveAll).messages(Message::assistant("What?")));
-    forgets.edge(START, forget).edge(forget, END);
-    let head = Scripted::new([calls("worker"), calls("forgets"), Reply::from("Done.")]);
-    let members = [member("worker", "Works.", worker), member("forgets", "Forgets.", forgets.compile().unwrap())];
-    let team = supervisor(head.clone(), members).without_hand_back().results(Results::FullHistory).compile().unwrap();
-    let done = team.run(vec![Message::user("Hello"), Message::user("Tell me everything")]).await.unwrap();
+        forgets.add_node("forget", || TeamState::update().messages(RemoveAll).messages(Message::assistant("What?")));
+    forgets.add_edge(START, forget).add_edge(forget, END);
+    let head = ScriptedModel::new([calls("worker"), calls("forgets"), ScriptedReply::from("Done.")]);
+    let members =
+        [team_member("worker", "Works.", worker), team_member("forgets", "Forgets.", forgets.compile().unwrap())];
+    let team = supervisor(head.clone(), members)
+        .without_handoff_back_messages()
+        .output_mode(OutputMode::FullHistory)
+        .compile()
+        .unwrap();
+    let done = team.invoke(vec![Message::user("Hello"), Message::user("Tell me everything")]).await.unwrap();
     assert_eq!(
         transcript(&done.state.messages),
         [
@@ -375,7 +406,7 @@ async fn an_agent_does_not_change_what_the_team_said() {
     assert_eq!(short.requests().len(), 1);
 }
 
-/// R-FWK-11: a team is an agent of another team, and a supervisor's answer may have a form.
+/// R-FWK-11: a team is an agent of another team, and the response of a supervisor may be structured.
 #[tokio::test]
 async fn a_team_is_an_agent_of_another() {
     #[derive(Deserialize, superstep::JsonSchema)]
@@ -383,45 +414,50 @@ async fn a_team_is_an_agent_of_another() {
         #[serde(rename = "good")]
         _good: bool,
     }
-    let inner = supervisor(Scripted::new([calls("poet"), Reply::from("It rhymes.")]), [says("poet", "Roses.")]);
-    let inner = inner.name("editor").results(Results::FullHistory).compile().unwrap();
-    let head = Scripted::new([calls("editor"), Reply::from(r#"{"good": true}"#)]);
-    let team = supervisor(head.clone(), [member("editor", "Edits.", inner)]).results(Results::FullHistory);
-    let team = team.agent(|agent| agent.answer_as::<Verdict>().system_prompt("Judge.")).compile().unwrap();
-    let done = team.run("A poem").await.unwrap();
+    let inner =
+        supervisor(ScriptedModel::new([calls("poet"), ScriptedReply::from("It rhymes.")]), [says("poet", "Roses.")]);
+    let inner = inner.name("editor").output_mode(OutputMode::FullHistory).compile().unwrap();
+    let head = ScriptedModel::new([calls("editor"), ScriptedReply::from(r#"{"good": true}"#)]);
+    let team = supervisor(head.clone(), [team_member("editor", "Edits.", inner)]).output_mode(OutputMode::FullHistory);
+    let team = team.configure(|agent| agent.response_format::<Verdict>().system_prompt("Judge.")).compile().unwrap();
+    let done = team.invoke("A poem").await.unwrap();
     assert_eq!(done.state.structured, Some(json!({ "good": true })));
     assert!(transcript(&done.state.messages).contains(&"model: Roses.".to_owned()));
     assert_paired(&done.state.messages);
     assert_eq!(requests(&head)[0].messages[0].text(), "Judge.");
 }
 
-/// R-FWK-11: a supervisor that has its word refused by a person hears of it, and nobody is called.
+/// R-FWK-11: a supervisor whose handoff is denied by a policy receives the reason, and no agent is called.
 #[tokio::test]
 async fn a_hand_off_may_be_refused() {
-    let head = Scripted::new([calls("poet"), Reply::from("Then not.")]);
+    let head = ScriptedModel::new([calls("poet"), ScriptedReply::from("Then not.")]);
     let team = supervisor(head, [says("poet", "never")])
-        .agent(|agent| agent.tool_node(|node| node.policy(Policy::deny(["transfer_to_poet"]))));
-    let done = team.compile().unwrap().run("Go").await.unwrap();
+        .configure(|agent| agent.tool_node(|node| node.policy(ToolPolicy::deny(["transfer_to_poet"]))));
+    let done = team.compile().unwrap().invoke("Go").await.unwrap();
     assert_eq!(
         transcript(&done.state.messages)[2..],
         ["tool: not executed: the policy forbids `transfer_to_poet`", "model: Then not."]
     );
 }
 
-/// R-FWK-11: agents that are compiled for a context make a team that has one.
+/// R-FWK-11: agents that are compiled with a context form a team with that context.
 #[tokio::test]
 async fn a_team_has_the_context_of_its_agents() {
     /// Greets the customer.
     #[tool(read_only)]
-    async fn greet(customer: Ctx<String>) -> String {
+    async fn greet(customer: RunContext<String>) -> String {
         format!("Hello, {}", customer.as_str())
     }
-    let worker = Scripted::new([Reply::call("greet", json!({})), Reply::from("Greeted.")]);
-    let greeter = react_agent(worker, [greet()]).compile_for::<String>().unwrap();
-    let head = Scripted::new([calls("greeter"), Reply::call("greet", json!({})), Reply::from("Done.")]);
-    let team = supervisor(head, [member("greeter", "Greets.", greeter)]).tools([greet()]);
-    let team = team.results(Results::FullHistory).compile().unwrap();
-    let done = team.run("Go").context("Ada".to_owned()).await.unwrap();
+    let worker = ScriptedModel::new([ScriptedReply::tool_call("greet", json!({})), ScriptedReply::from("Greeted.")]);
+    let greeter = react_agent(worker, [greet()]).compile_with_context::<String>().unwrap();
+    let head = ScriptedModel::new([
+        calls("greeter"),
+        ScriptedReply::tool_call("greet", json!({})),
+        ScriptedReply::from("Done."),
+    ]);
+    let team = supervisor(head, [team_member("greeter", "Greets.", greeter)]).tools([greet()]);
+    let team = team.output_mode(OutputMode::FullHistory).compile().unwrap();
+    let done = team.invoke("Go").context("Ada".to_owned()).await.unwrap();
     let said = transcript(&done.state.messages);
     assert_eq!(said.iter().filter(|line| *line == "tool: Hello, Ada").count(), 2, "{said:?}");
 }

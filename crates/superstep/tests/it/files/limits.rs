@@ -1,9 +1,9 @@
-//! Limits, forms, and whatever bytes there are.
+//! Limits, formats, and arbitrary input.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use superstep::core::types::FieldType;
-use superstep::file::{Format, GraphFile};
+use superstep::files::{FileFormat, GraphFile};
 
 use super::samples::{Folder, assert_golden, path, sample};
 
@@ -12,8 +12,8 @@ fn text(name: &str) -> String {
 }
 
 fn first_problem(text: &str) -> String {
-    let error = GraphFile::parse(text, Format::Json).map(drop).unwrap_err();
-    error.problems().first().map(|problem| problem.message.clone()).unwrap_or_else(|| error.to_string())
+    let error = GraphFile::parse(text, FileFormat::Json).map(drop).unwrap_err();
+    error.diagnostics().first().map(|problem| problem.message.clone()).unwrap_or_else(|| error.to_string())
 }
 
 fn many(nodes: usize, edges: usize) -> String {
@@ -26,12 +26,12 @@ fn many(nodes: usize, edges: usize) -> String {
     json!({ "name": "many", "state": { "a": {} }, "nodes": nodes, "edges": all }).to_string()
 }
 
-/// R-FWK-96: files, prompts, nodes, edges and depth have limits, each with its own words.
+/// R-FWK-96: files, prompts, nodes, edges and nesting have limits, each with its own message.
 #[test]
 fn limits_are_said() {
     assert_eq!(first_problem(&" ".repeat(1024 * 1024 + 1)), "the file is longer than 1048576 bytes");
     assert_eq!(first_problem(&many(1001, 0)), "1001 nodes; 1000 is the limit");
-    assert!(GraphFile::parse(&many(1000, 0), Format::Json).is_ok());
+    assert!(GraphFile::parse(&many(1000, 0), FileFormat::Json).is_ok());
     assert_eq!(first_problem(&many(2, 10_001)), "10002 edges; 10000 is the limit");
     let deep = format!("{{\"a\": {}{}}}", "[".repeat(70), "]".repeat(70));
     assert_eq!(first_problem(&deep), "values are nested more than 64 deep");
@@ -40,7 +40,7 @@ fn limits_are_said() {
     assert_eq!(first_problem(&long.to_string()), "the prompt is longer than 262144 bytes");
 }
 
-/// R-FWK-96: files on the disk have the same limits, and must be files of text.
+/// R-FWK-96: files on disk have the same limits, and must be text files.
 #[test]
 fn limits_hold_on_the_disk() {
     let folder = Folder::new("limits");
@@ -65,16 +65,16 @@ fn limits_hold_on_the_disk() {
     assert!(message(&folder.0.join("gone.toml")).contains("No such file"));
 }
 
-/// R-FWK-96: many wrong names are told without ado, a hundred of them in full.
+/// R-FWK-96: many unknown names are reported quickly, a hundred of them in full.
 #[test]
 fn a_flood_of_problems_is_cut_off() {
     let wrong: Vec<Value> = (0..5000).map(|number| json!({ "from": format!("x{number}"), "to": "y" })).collect();
     let file = json!({ "name": "t", "state": { "a": {} }, "nodes": { "a": { "kind": "set", "values": { "a": 1 } } }, "edges": wrong });
-    let error = GraphFile::parse(&file.to_string(), Format::Json).map(drop).unwrap_err();
-    assert_eq!(error.problems().len(), 100);
+    let error = GraphFile::parse(&file.to_string(), FileFormat::Json).map(drop).unwrap_err();
+    assert_eq!(error.diagnostics().len(), 100);
 }
 
-/// R-FWK-96: a file full of wrong values is refused without looking at the text once for each of them.
+/// R-FWK-96: a file full of invalid values is rejected without scanning the text once for each of them.
 #[test]
 fn a_file_full_of_problems_is_refused() {
     let full = |head: &str, item: &str, tail: &str| {
@@ -82,23 +82,24 @@ fn a_file_full_of_problems_is_refused() {
         format!("{head}{}{tail}", item.repeat(count).trim_end_matches(','))
     };
     let text = full("{\"interrupt_before\":[", "1,", "]}");
-    let error = GraphFile::parse(&text, Format::Json).map(drop).unwrap_err();
-    let problems = error.problems();
+    let error = GraphFile::parse(&text, FileFormat::Json).map(drop).unwrap_err();
+    let problems = error.diagnostics();
     assert_eq!(problems.len(), 100);
     assert_eq!((&*problems[0].pointer, &*problems[99].pointer), ("<json>:1:22", "<json>:1:220"));
-    assert!(error.advice().is_some_and(|help| help.ends_with("more problems are not listed")), "{error}");
+    assert!(error.help().is_some_and(|help| help.ends_with("more problems are not listed")), "{error}");
     let names: String = (0..90_000).map(|number| format!("\"{number:x}\":1,")).collect();
-    let error = GraphFile::parse(&full("{\"state\":{", &names, "}}"), Format::Json).map(drop).unwrap_err();
-    assert_eq!(error.problems().len(), 100);
-    let error = GraphFile::parse(&full("{", "\"x\":1,", "}"), Format::Json).map(drop).unwrap_err();
-    assert_eq!(error.problems()[0].pointer, "<json>:1:8");
-    assert_eq!(error.problems()[0].message, "`x` is given twice");
+    let error = GraphFile::parse(&full("{\"state\":{", &names, "}}"), FileFormat::Json).map(drop).unwrap_err();
+    assert_eq!(error.diagnostics().len(), 100);
+    let error = GraphFile::parse(&full("{", "\"x\":1,", "}"), FileFormat::Json).map(drop).unwrap_err();
+    assert_eq!(error.diagnostics()[0].pointer, "<json>:1:8");
+    assert_eq!(error.diagnostics()[0].message, "`x` is given twice");
 }
 
-/// R-FWK-96: tables of TOML that nest deeper than the stack bears are refused, whatever the thread.
+/// R-FWK-96: TOML tables that are nested too deep for the stack are rejected, on every thread.
 #[test]
 fn deep_toml_is_refused() {
-    let first = |text: &str| GraphFile::parse(text, Format::Toml).map(drop).unwrap_err().problems()[0].message.clone();
+    let first =
+        |text: &str| GraphFile::parse(text, FileFormat::Toml).map(drop).unwrap_err().diagnostics()[0].message.clone();
     let nested = |levels: usize| format!("{}1{}", "a = { ".repeat(levels), " }".repeat(levels));
     assert_eq!(first(&nested(64).replace("{ 1 }", "1")), "values are nested more than 64 deep");
     assert_ne!(first(&nested(63).replace("{ 1 }", "1")), "values are nested more than 64 deep");
@@ -108,7 +109,7 @@ fn deep_toml_is_refused() {
     assert!(first(&format!("{deep}\n = ")).starts_with("not TOML"));
 }
 
-/// A graph that names a graph file in so many nodes; without any, it sets a field.
+/// Returns a graph that references a graph file in `nodes` nodes; without any, it sets a field.
 fn leads_to(file: &str, nodes: usize) -> String {
     let names: Vec<String> = (0..nodes.max(1)).map(|number| format!("n{number}")).collect();
     let node = match nodes {
@@ -120,28 +121,29 @@ fn leads_to(file: &str, nodes: usize) -> String {
     json!({ "name": "t", "state": { "a": {} }, "nodes": nodes, "edges": edges }).to_string()
 }
 
-/// R-FWK-96: graph files that name graph files are counted as often as they are named, so that they end.
+/// R-FWK-96: graph files that reference graph files are counted as often as they are named, so that loading ends.
 #[test]
 fn graph_files_lead_to_so_many_files() {
     let folder = Folder::new("many");
-    let message =
-        |path: &std::path::Path| GraphFile::open(path).map(drop).map_err(|error| error.problems()[0].message.clone());
+    let message = |path: &std::path::Path| {
+        GraphFile::open(path).map(drop).map_err(|error| error.diagnostics()[0].message.clone())
+    };
     let too_many = Err("graph files lead to more than 1000 files".to_owned());
     folder.write("7.json", &leads_to("", 0));
     for level in (0..7).rev() {
         folder.write(&format!("{level}.json"), &leads_to(&format!("{}.json", level + 1), 30));
     }
     assert_eq!(message(&folder.0.join("0.json")), too_many);
-    // Thirty graphs of thirty are 930 files.
+    // Thirty graphs with thirty references each are 930 files.
     let file = GraphFile::open(folder.0.join("5.json")).unwrap();
     let names: Vec<_> = file.files().iter().filter_map(|file| file.file_name()?.to_str()).collect();
     assert_eq!(names, ["5.json", "6.json", "7.json"]);
-    assert!(file.build(&superstep::file::Parts::new()).is_ok());
+    assert!(file.build(&superstep::files::Components::new()).is_ok());
     assert_eq!(message(&folder.write("most.json", &leads_to("7.json", 1000))), Ok(()));
     assert_eq!(message(&folder.write("8.json", &leads_to("most.json", 1))), too_many);
 }
 
-/// R-FWK-96: a graph that was read before is not taken deeper than graph files may lead.
+/// R-FWK-96: a graph that was loaded before does not exceed the nesting limit either.
 #[test]
 fn graph_files_lead_only_so_deep() {
     let folder = Folder::new("deep");
@@ -152,14 +154,14 @@ fn graph_files_lead_only_so_deep() {
     assert!(GraphFile::open(folder.0.join("2.json")).is_ok());
     let deep = "graph files lead to graph files more than 8 deep";
     let error = GraphFile::open(folder.0.join("1.json")).map(drop).unwrap_err();
-    assert_eq!(error.problems()[0].message, deep);
+    assert_eq!(error.diagnostics()[0].message, deep);
     let both = leads_to("4.json", 2).replacen("4.json", "2.json", 1);
     assert!(GraphFile::open(folder.write("shallow.json", &both.replace("2.json", "3.json"))).is_ok());
     let error = GraphFile::open(folder.write("both.json", &both)).map(drop).unwrap_err();
-    assert_eq!(error.problems()[0].message, deep);
+    assert_eq!(error.diagnostics()[0].message, deep);
 }
 
-/// R-FWK-96: a pipe is no file, and nobody waits for what it may say.
+/// R-FWK-96: a pipe is rejected without waiting for its content.
 #[cfg(unix)]
 #[test]
 fn a_pipe_is_refused() {
@@ -171,14 +173,14 @@ fn a_pipe_is_refused() {
     let error = GraphFile::open(folder.0.join("pipe.json")).map(drop).unwrap_err();
     assert!(error.to_string().ends_with("/pipe.json` cannot be read: it is not a file"), "{error}");
     let error = GraphFile::open(folder.write("graph.json", &leads_to("pipe.json", 1))).map(drop).unwrap_err();
-    assert_eq!(error.problems()[0].message, "`pipe.json` cannot be read: it is not a file");
+    assert_eq!(error.diagnostics()[0].message, "`pipe.json` cannot be read: it is not a file");
     let ask = leads_to("", 0).replace("\"set\"", "\"interrupt\"");
     let ask = ask.replace("\"values\":{\"a\":1}", "\"prompt_file\":\"pipe.md\",\"output\":\"a\"");
     let error = GraphFile::open(folder.write("ask.json", &ask)).map(drop).unwrap_err();
-    assert_eq!(error.problems()[0].message, "`pipe.md` cannot be read: it is not a file");
+    assert_eq!(error.diagnostics()[0].message, "`pipe.md` cannot be read: it is not a file");
 }
 
-/// R-FWK-96: TOML and JSON are two forms of one thing.
+/// R-FWK-96: TOML and JSON describe the same graph.
 #[test]
 fn toml_and_json_are_two_forms_of_one_graph() {
     let toml: Value = toml_value(&text("triage.toml"));
@@ -193,17 +195,17 @@ fn toml_and_json_are_two_forms_of_one_graph() {
     let json = GraphFile::open(folder.write("triage.json", &serde_json::to_string_pretty(&toml).unwrap())).unwrap();
     assert_eq!(order(&json), order(&sample("triage.toml")));
     let small = "name = \"t\"\n[state]\na = { type = \"integer\" }\n[nodes.a]\nkind = \"set\"\nvalues = { a = 1 }\n[[edges]]\nfrom = \"START\"\nto = \"a\"\n[[edges]]\nfrom = \"a\"\nto = \"END\"\n";
-    let toml = GraphFile::parse(small, Format::Toml).unwrap();
-    let json = GraphFile::parse(&toml_value(small).to_string(), Format::Json).unwrap();
+    let toml = GraphFile::parse(small, FileFormat::Toml).unwrap();
+    let json = GraphFile::parse(&toml_value(small).to_string(), FileFormat::Json).unwrap();
     assert_eq!(toml, json);
-    assert_ne!(toml, GraphFile::parse(&small.replace("a = 1", "a = 2"), Format::Toml).unwrap());
+    assert_ne!(toml, GraphFile::parse(&small.replace("a = 1", "a = 2"), FileFormat::Toml).unwrap());
 }
 
 fn toml_value(text: &str) -> Value {
     toml::from_str(text).unwrap()
 }
 
-/// R-FWK-96: the JSON Schema for editors is the committed one, and takes all samples.
+/// R-FWK-96: the JSON Schema for editors is the committed one, and accepts all samples.
 #[test]
 fn the_json_schema_is_committed_and_takes_the_samples() {
     let schema = GraphFile::json_schema();
@@ -221,7 +223,7 @@ fn the_json_schema_is_committed_and_takes_the_samples() {
     assert!(schema.check(&wrong).is_err());
 }
 
-/// R-FWK-96: the book lists every key there is.
+/// R-FWK-96: the book lists every key.
 #[test]
 fn the_book_lists_every_key() {
     let book = std::fs::read_to_string(path("../../../../../book/src/guides/graph-files.md")).unwrap();
@@ -230,7 +232,7 @@ fn the_book_lists_every_key() {
 }
 
 fn assert_read_or_refused(text: &str) {
-    for format in [Format::Toml, Format::Json] {
+    for format in [FileFormat::Toml, FileFormat::Json] {
         match GraphFile::parse(text, format) {
             Ok(file) => assert!(!file.to_rust().is_empty()),
             Err(error) => assert!(!error.to_string().is_empty()),
@@ -241,13 +243,13 @@ fn assert_read_or_refused(text: &str) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// R-FWK-96: whatever text there is, it is refused and not choked on.
+    /// R-FWK-96: any text is parsed or rejected without a panic.
     #[test]
     fn any_text_is_read_or_refused(text in ".{0,200}") {
         assert_read_or_refused(&text);
     }
 
-    /// R-FWK-96: a file with something cut out, doubled or replaced is read or refused.
+    /// R-FWK-96: a file with something removed, doubled or replaced is parsed or rejected.
     #[test]
     fn a_mutated_file_is_read_or_refused(
         name in prop::sample::select(vec!["triage.toml", "everything.json", "inner/inner.toml"]),
@@ -261,14 +263,14 @@ proptest! {
         assert_read_or_refused(&mutated);
     }
 
-    /// R-FWK-96: what `serde_json` reads is read alike, and what it refuses is refused.
+    /// R-FWK-96: text that `serde_json` accepts is parsed equally, and text that it rejects is rejected.
     #[test]
     fn json_is_read_as_serde_json_reads_it(text in r#"[\[\]{}:,"\\ \n0-9aeé.+-]{0,30}|"[^"]{0,10}"|-?[0-9]{1,20}(\.[0-9]{1,5})?(e-?[0-9]{1,3})?"#) {
-        // The file's own name takes any text, so a value in its place shows how it was read.
+        // The name of the file may be any text, so a value in its place shows how it was parsed.
         let file = format!("{{\"name\": {text}, \"x\": 1}}");
-        let error = GraphFile::parse(&file, Format::Json).map(drop).unwrap_err();
+        let error = GraphFile::parse(&file, FileFormat::Json).map(drop).unwrap_err();
         let is_json = serde_json::from_str::<Value>(&file).is_ok();
-        let said_no = error.problems()[0].message.starts_with("not JSON");
+        let said_no = error.diagnostics()[0].message.starts_with("not JSON");
         prop_assert!(is_json != said_no, "{file}: {error}");
     }
 }

@@ -1,12 +1,12 @@
-//! The sample files, and the parts they call by name.
+//! The sample files, and the components that they reference by name.
 
 use std::path::PathBuf;
 
 use serde_json::json;
-use superstep::file::{GraphFile, Parts};
-use superstep::model::{Reply, Rules, after_tool, says};
+use superstep::files::{Components, GraphFile};
+use superstep::models::{RuleBasedModel, ScriptedReply, last_message_is_tool_result, user_message_contains};
 use superstep::prelude::*;
-use superstep::{Record, Schema};
+use superstep::{DynamicState, Schema};
 
 /// Looks an order up.
 #[tool(read_only)]
@@ -28,58 +28,64 @@ pub(super) fn sample(name: &str) -> GraphFile {
     GraphFile::open(path(name)).unwrap()
 }
 
-/// A model that knows the tickets of the tests.
-pub(super) fn model() -> Rules {
-    Rules::new("small")
-        .rule(|request| starts(request, "Sort") && says("fire")(request), r#"{"category": "danger", "urgency": 10}"#)
-        .rule(|request| starts(request, "Sort") && says("order")(request), r#"{"category": "order", "urgency": 3}"#)
+/// A model with replies for the tickets of the tests.
+pub(super) fn model() -> RuleBasedModel {
+    RuleBasedModel::new("small")
+        .rule(
+            |request| starts(request, "Sort") && user_message_contains("fire")(request),
+            r#"{"category": "danger", "urgency": 10}"#,
+        )
+        .rule(
+            |request| starts(request, "Sort") && user_message_contains("order")(request),
+            r#"{"category": "order", "urgency": 3}"#,
+        )
         .rule(|request| starts(request, "Sort"), r#"{"category": "other", "urgency": 2}"#)
         .rule(|request| starts(request, "Which"), r#"["Why?", "Since when?", "How much?"]"#)
         .rule_with(
             |request| starts(request, "Answer"),
-            |request, _| Reply::text(last(request).replace("Answer in a sentence: ", "found: ")),
+            |request, _| ScriptedReply::text(last(request).replace("Answer in a sentence: ", "found: ")),
         )
         .rule(|request| starts(request, "Write"), "Dear customer, all is well.")
-        .rule_with(|request| starts(request, "A title"), |request, _| Reply::text(last(request)))
-        .rule(after_tool("find_order"), "It left on Monday.")
-        .rule(after_tool("refund"), "You have your money back.")
-        .rule(says("pay back"), Reply::call("refund", json!({ "number": 7 })))
-        .rule(says("order"), Reply::call("find_order", json!({ "number": 7 })))
-        .otherwise("I see.")
+        .rule_with(|request| starts(request, "A title"), |request, _| ScriptedReply::text(last(request)))
+        .rule(last_message_is_tool_result("find_order"), "It left on Monday.")
+        .rule(last_message_is_tool_result("refund"), "You have your money back.")
+        .rule(user_message_contains("pay back"), ScriptedReply::tool_call("refund", json!({ "number": 7 })))
+        .rule(user_message_contains("order"), ScriptedReply::tool_call("find_order", json!({ "number": 7 })))
+        .default_reply("I see.")
 }
 
-fn last(request: &superstep::model::Request) -> String {
+fn last(request: &superstep::models::ChatRequest) -> String {
     request.messages.last().map(|message| message.text().into_owned()).unwrap_or_default()
 }
 
-fn starts(request: &superstep::model::Request, word: &str) -> bool {
+fn starts(request: &superstep::models::ChatRequest, word: &str) -> bool {
     last(request).starts_with(word)
 }
 
-/// A graph in Rust, over a state of its own.
-fn shout() -> superstep::Compiled<Record> {
+/// A graph in Rust, with a separate state.
+fn shout() -> superstep::CompiledGraph<DynamicState> {
     let schema = Schema::from_json("shout", &json!({ "words": { "type": "integer", "reducer": "add", "default": 0 } }));
-    let mut graph = Graph::<Record>::with_schema("shout", schema.unwrap());
-    let add = graph.node("add", || json!({ "words": 100 }));
-    graph.edge(START, add).edge(add, END);
+    let mut graph = StateGraph::<DynamicState>::with_schema("shout", schema.unwrap());
+    let add = graph.add_node("add", || json!({ "words": 100 }));
+    graph.add_edge(START, add).add_edge(add, END);
     graph.compile().unwrap()
 }
 
-pub(super) fn parts() -> Parts {
-    Parts::new()
+pub(super) fn parts() -> Components {
+    Components::new()
         .model("small", model())
         .tool(find_order())
         .tool(refund())
         .graph("shout", shout())
         .node("send", || json!({ "status": "sent" }))
-        .node("count", async |record: View<Record>| {
+        .node("count", async |record: View<DynamicState>| {
             let quiet = record.get("secret").as_str().is_some_and(|secret| secret == "quiet");
-            Command::<Record>::end().update(json!({ "words": if quiet { 1000 } else { 0 }, "secret": "told" }))
+            Command::<DynamicState>::end().update(json!({ "words": if quiet { 1000 } else { 0 }, "secret": "told" }))
         })
-        .checkpointer(Memory::new())
+        .checkpointer(MemoryCheckpointer::new())
 }
 
-/// Holds a text against a file beside this one. With `SUPERSTEP_GOLDEN=write` the file is written instead.
+/// Compares a text with a file beside this one. With `SUPERSTEP_GOLDEN=write` the file is written instead.
 pub(super) fn assert_golden(name: &str, text: &str) {
     if std::env::var("SUPERSTEP_GOLDEN").is_ok_and(|what| what == "write") {
         std::fs::write(path(name), text).unwrap();
@@ -97,13 +103,13 @@ pub(super) fn assert_golden(name: &str, text: &str) {
     );
 }
 
-/// A folder that goes when the test does.
+/// A folder that is deleted on drop.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
     pub(super) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("superstep-files-{name}-{}", std::process::id()));
-        // The number of a process comes again, and one that died left its folder.
+        // Process ids repeat, and a process that died may have left its folder.
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder.canonicalize().unwrap())

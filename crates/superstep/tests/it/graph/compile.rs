@@ -1,60 +1,60 @@
-//! What compile refuses.
+//! Errors of `compile`.
 
 use serde_json::json;
 use superstep::prelude::*;
-use superstep::{Code, Record};
+use superstep::{DynamicState, ErrorCode};
 
-use crate::engine::{field, graph, says};
+use crate::fixtures::{field, graph, says};
 
-/// The problems compile lists, one a line.
-fn problems(draw: impl FnOnce(&mut Graph<Record>)) -> Vec<String> {
+/// Returns the problems that `compile` lists, one per line.
+fn problems(draw: impl FnOnce(&mut StateGraph<DynamicState>)) -> Vec<String> {
     let mut g = graph("g");
     draw(&mut g);
     let error = g.compile().err().unwrap();
-    assert_eq!(error.code(), Code::InvalidGraph);
-    error.problems().iter().map(|problem| problem.message.clone()).collect()
+    assert_eq!(error.code(), ErrorCode::InvalidGraph);
+    error.diagnostics().iter().map(|problem| problem.message.clone()).collect()
 }
 
-type Draw = fn(&mut Graph<Record>);
+type Draw = fn(&mut StateGraph<DynamicState>);
 
-/// A problem of drawing, and the words that must tell it.
+/// Invalid graphs, with the text that their error must contain.
 const REFUSED: [(&str, Draw); 11] = [
     ("nothing leads out of the start", |g| {
-        g.node("b", says("b"));
-        g.edge("b", END);
+        g.add_node("b", says("b"));
+        g.add_edge("b", END);
     }),
-    ("no node `x`", |g| _ = g.edge("x", "a")),
-    ("no node `y`", |g| _ = g.edge("a", "y")),
-    ("no node `z`", |g| _ = g.route("a", |_| END, ["z", "__end__"])),
-    ("nothing leads out of the end", |g| _ = g.edge(END, "a")),
-    ("nothing leads to the start", |g| _ = g.edge("a", START)),
-    ("node `a` is added twice", |g| _ = g.node("a", says("again"))),
+    ("no node `x`", |g| _ = g.add_edge("x", "a")),
+    ("no node `y`", |g| _ = g.add_edge("a", "y")),
+    ("no node `z`", |g| _ = g.add_conditional_edges("a", |_| END, ["z", "__end__"])),
+    ("nothing leads out of the end", |g| _ = g.add_edge(END, "a")),
+    ("nothing leads to the start", |g| _ = g.add_edge("a", START)),
+    ("node `a` is added twice", |g| _ = g.add_node("a", says("again"))),
     ("node name `__start__` is reserved", |g| {
-        g.node("__start__", says("x"));
-        g.edge("a", "__start__");
+        g.add_node("__start__", says("x"));
+        g.add_edge("a", "__start__");
     }),
     ("node `later` has no action", |g| {
-        let later = g.reserve("later");
-        g.edge("a", later).edge(later, END);
+        let later = g.reserve_node("later");
+        g.add_edge("a", later).add_edge(later, END);
     }),
     ("node `stuck` has no way out", |g| {
-        let stuck = g.node("stuck", says("x"));
-        g.edge("a", stuck);
+        let stuck = g.add_node("stuck", says("x"));
+        g.add_edge("a", stuck);
     }),
     ("node `alone` cannot be reached", |g| {
-        let alone = g.node("alone", says("x"));
-        g.edge(alone, END);
+        let alone = g.add_node("alone", says("x"));
+        g.add_edge(alone, END);
     }),
 ];
 
-/// R-FWK-9, R-REF-1, R-REF-2: each problem of a drawing is refused with a message of its own.
+/// R-FWK-9, R-REF-1, R-REF-2: each problem of a graph is rejected with its own message.
 #[test]
 fn each_problem_has_its_own_message() {
     for (number, (words, draw)) in REFUSED.into_iter().enumerate() {
         let found = problems(|g| {
             if number > 0 {
-                let a = g.node("a", says("a"));
-                g.edge(START, a).edge(a, END);
+                let a = g.add_node("a", says("a"));
+                g.add_edge(START, a).add_edge(a, END);
             }
             draw(g);
         });
@@ -66,12 +66,12 @@ fn each_problem_has_its_own_message() {
 #[test]
 fn all_problems_are_listed_at_once() {
     let found = problems(|g| {
-        let a = g.node("a", says("a"));
-        g.edge(START, a).edge(a, END);
+        let a = g.add_node("a", says("a"));
+        g.add_edge(START, a).add_edge(a, END);
         REFUSED[1..].iter().for_each(|(_, draw)| draw(g));
     });
     for (words, _) in &REFUSED[1..] {
-        // A graph with a loose end is given the benefit of the doubt: what it may still reach is not told.
+        // In a graph with a dangling edge, nodes that the edge may reach are not reported as unreachable.
         if !words.contains("cannot be reached") {
             assert!(found.iter().any(|problem| problem.contains(words)), "{words}: {found:?}");
         }
@@ -79,13 +79,13 @@ fn all_problems_are_listed_at_once() {
     assert!(found.len() >= REFUSED.len() - 2, "{found:?}");
 }
 
-/// R-FWK-9: what a person reads lists every problem with what to do about it.
+/// R-FWK-9: the text of the error lists every problem with its help.
 #[test]
 fn the_text_of_a_refusal_can_be_acted_on() {
     let mut g = graph("story");
-    let write = g.node("write", says("x"));
-    g.edge(START, write).edge(write, "revew").edge(END, write).interrupt_before(["writ"]);
-    g.node("review", says("z"));
+    let write = g.add_node("write", says("x"));
+    g.add_edge(START, write).add_edge(write, "revew").add_edge(END, write).interrupt_before(["writ"]);
+    g.add_node("review", says("z"));
     insta::assert_snapshot!(g.compile().err().unwrap(), @r#"
     error[SS-001]: graph `story` cannot be compiled
       - edge `write` -> `revew`: no node `revew` (did you mean `review`?)
@@ -95,37 +95,37 @@ fn the_text_of_a_refusal_can_be_acted_on() {
     "#);
 }
 
-/// R-FWK-9: a node without edges is allowed when it declares where its commands lead.
+/// R-FWK-9: a node without edges is permitted if it declares the targets of its commands.
 #[test]
 fn declared_goto_targets_are_a_way_out() {
     let mut g = graph("g");
-    let a = g.node("a", node(Command::<Record>::end).goto([END]));
-    g.edge(START, a);
+    let a = g.add_node("a", node(Command::<DynamicState>::end).goto_targets([END]));
+    g.add_edge(START, a);
     assert!(g.compile().is_ok());
 }
 
-/// R-FWK-9: an input or output schema that names a field the state lacks, or a private one, is refused.
+/// R-FWK-9: an input or output schema that names an unknown or private field is rejected.
 #[test]
 fn schema_problems_are_listed_with_the_others() {
     let found = problems(|g| {
-        let a = g.node("a", says("a"));
-        g.edge(START, a).edge(a, "nowhere").input(["titel"]).output(["secret"]);
+        let a = g.add_node("a", says("a"));
+        g.add_edge(START, a).add_edge(a, "nowhere").input_fields(["titel"]).output_fields(["secret"]);
     });
     for words in ["`titel`", "private field `secret`", "no node `nowhere`"] {
         assert!(found.iter().any(|problem| problem.contains(words)), "{words}: {found:?}");
     }
 }
 
-/// R-REF-12: what is added after compile does not change the compiled graph.
+/// R-REF-12: changes of the builder after `compile` do not affect the compiled graph.
 #[tokio::test]
 async fn a_compiled_graph_does_not_change_any_more() {
     let mut g = graph("g");
-    let a = g.node("a", says("a"));
-    g.edge(START, a).edge(a, END);
+    let a = g.add_node("a", says("a"));
+    g.add_edge(START, a).add_edge(a, END);
     let first = g.compile().unwrap();
-    let b = g.node("b", says("b"));
-    g.edge(a, b).edge(b, END);
+    let b = g.add_node("b", says("b"));
+    g.add_edge(a, b).add_edge(b, END);
     let second = g.compile().unwrap();
-    assert_eq!(field(&first.run(json!({ "n": 0 })).await.unwrap(), "log"), json!(["a"]));
-    assert_eq!(field(&second.run(json!({ "n": 0 })).await.unwrap(), "log"), json!(["a", "b"]));
+    assert_eq!(field(&first.invoke(json!({ "n": 0 })).await.unwrap(), "log"), json!(["a"]));
+    assert_eq!(field(&second.invoke(json!({ "n": 0 })).await.unwrap(), "log"), json!(["a", "b"]));
 }

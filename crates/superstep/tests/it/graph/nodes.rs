@@ -1,16 +1,16 @@
-//! What can be a node, what it may take, what it may return, what may be said about it.
+//! Nodes: permitted types, arguments, return values and options.
 
 use serde_json::{Value, json};
 use superstep::prelude::*;
-use superstep::{Blocking, Code, FromContext, Info, IntoNode, NodeWith, Part, Record};
+use superstep::{Blocking, ContextPart, DynamicState, ErrorCode, FromContext, IntoNode, NodeBuilder, TaskInfo};
 
-use crate::engine::{field, graph, log_of, says, schema};
+use crate::fixtures::{field, graph, log_of, says, schema};
 
-/// The log after a run of a graph with one node.
-async fn alone<M>(node: impl IntoNode<Record, (), M>) -> Value {
+/// Returns the log after a run of a graph with one node.
+async fn alone<M>(node: impl IntoNode<DynamicState, (), M>) -> Value {
     log_of(|g| {
-        let a = g.node("a", node);
-        g.edge(START, a).edge(a, END);
+        let a = g.add_node("a", node);
+        g.add_edge(START, a).add_edge(a, END);
     })
     .await
 }
@@ -25,15 +25,15 @@ fn named() -> Value {
 
 struct Holds(&'static str);
 
-impl Node<Record> for Holds {
+impl Node<DynamicState> for Holds {
     type Output = Value;
 
-    async fn run(&self, cx: Cx) -> Result<Value, NodeError> {
+    async fn run(&self, cx: TaskContext) -> Result<Value, NodeError> {
         Ok(json!({ "log": [self.0, cx.node()] }))
     }
 }
 
-/// R-FWK-2: nodes are sync or async functions, closures of both kinds, blocking work, or a type.
+/// R-FWK-2: nodes are sync or async functions, closures of both kinds, blocking functions, or types.
 #[tokio::test]
 async fn functions_closures_blocking_work_and_types_are_nodes() {
     assert_eq!(alone(named).await, json!(["fn"]));
@@ -59,11 +59,11 @@ impl FromContext<Keys> for Key {
     }
 }
 
-async fn keyed<M>(node: impl IntoNode<Record, Keys, M>) -> Value {
-    let mut graph = Graph::<Record, Keys>::with_schema("g", schema());
-    let a = graph.node("a", node);
-    graph.edge(START, a).edge(a, END);
-    let run = graph.compile().unwrap().run(json!({ "title": "t" })).context(Keys { key: "k".to_owned() });
+async fn keyed<M>(node: impl IntoNode<DynamicState, Keys, M>) -> Value {
+    let mut graph = StateGraph::<DynamicState, Keys>::with_schema("g", schema());
+    let a = graph.add_node("a", node);
+    graph.add_edge(START, a).add_edge(a, END);
+    let run = graph.compile().unwrap().invoke(json!({ "title": "t" })).context(Keys { key: "k".to_owned() });
     field(&run.await.unwrap(), "log")
 }
 
@@ -71,16 +71,16 @@ async fn keyed<M>(node: impl IntoNode<Record, Keys, M>) -> Value {
 #[tokio::test]
 async fn a_node_takes_the_state_the_context_both_or_nothing() {
     assert_eq!(keyed(says("nothing")).await, json!(["nothing"]));
-    assert_eq!(keyed(|s: View<Record>| json!({ "log": [s.get("title")] })).await, json!(["t"]));
-    assert_eq!(keyed(|c: Ctx<Keys>| json!({ "log": [c.key] })).await, json!(["k"]));
-    assert_eq!(keyed(|k: Part<Key>| json!({ "log": [k.0.0] })).await, json!(["k"]));
-    let both = async |s: View<Record>, c: Ctx<Keys>| json!({ "log": [s.get("title"), c.key] });
+    assert_eq!(keyed(|s: View<DynamicState>| json!({ "log": [s.get("title")] })).await, json!(["t"]));
+    assert_eq!(keyed(|c: RunContext<Keys>| json!({ "log": [c.key] })).await, json!(["k"]));
+    assert_eq!(keyed(|k: ContextPart<Key>| json!({ "log": [k.0.0] })).await, json!(["k"]));
+    let both = async |s: View<DynamicState>, c: RunContext<Keys>| json!({ "log": [s.get("title"), c.key] });
     assert_eq!(keyed(both).await, json!(["t", "k"]));
-    let informed = |info: Info, cx: Cx| json!({ "log": [info.node(), cx.step()] });
+    let informed = |info: TaskInfo, cx: TaskContext| json!({ "log": [info.node(), cx.step()] });
     assert_eq!(keyed(informed).await, json!(["a", 1]));
 }
 
-/// R-FWK-2, R-GRA-46, R-REF-27: a node returns nothing, an update, a command, an option or a result of these.
+/// R-FWK-2, R-GRA-46, R-REF-27: a node returns nothing, an update, a command, or an option or result of these.
 #[tokio::test]
 async fn a_node_returns_nothing_an_update_a_command_or_a_result() {
     assert_eq!(alone(|| ()).await, json!([]));
@@ -92,35 +92,35 @@ async fn a_node_returns_nothing_an_update_a_command_or_a_result() {
     assert_eq!(alone(|| Ok::<_, std::io::Error>(())).await, json!([]));
     assert_eq!(alone(|| Command::new().update(json!({ "log": ["command"] }))).await, json!(["command"]));
     let several = || {
-        let one = |word: &str| Command::<Record>::new().update(json!({ "log": [word] }));
+        let one = |word: &str| Command::<DynamicState>::new().update(json!({ "log": [word] }));
         vec![one("first"), one("second")]
     };
     assert_eq!(alone(several).await, json!(["first", "second"]));
 }
 
-/// R-FWK-2: an error that a node returns is the run's error, with its text, its cause and the node.
+/// R-FWK-2: an error that a node returns is the error of the run, with its text, its cause and the node.
 #[tokio::test]
 async fn an_error_of_a_node_is_the_error_of_the_run() {
     let mut g = graph("g");
-    let a = g.node("a", || Err::<Value, _>(std::io::Error::other("disk full")));
-    g.edge(START, a).edge(a, END);
-    let error = g.compile().unwrap().run(json!({ "n": 0 })).await.unwrap_err();
-    assert_eq!((error.code(), error.place().node.as_deref()), (Code::NodeFailed, Some("a")));
+    let a = g.add_node("a", || Err::<Value, _>(std::io::Error::other("disk full")));
+    g.add_edge(START, a).add_edge(a, END);
+    let error = g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap_err();
+    assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::NodeFailed, Some("a")));
     assert!(error.to_string().contains("disk full"), "{error}");
     assert!(std::error::Error::source(&error).unwrap().is::<std::io::Error>());
 }
 
-/// R-FWK-2: a list of sends is a return too, and the node's own edges are followed beside it.
+/// R-FWK-2: a list of sends is a return value too, and the edges of the node are also followed.
 #[tokio::test]
 async fn a_node_returns_sends_and_its_edges_are_followed() {
     for sends in [1, 3] {
         let log = log_of(|g| {
-            let (work, after) = (g.reserve("work"), g.reserve("after"));
-            let a = g.node("a", move || (0..sends).map(|i| Send::new(work, i)).collect::<Vec<Send>>());
-            g.define(work, |i: Sent<u32>| json!({ "log": [i.0] }));
-            g.define(after, says("after"));
-            g.edge(START, a).edge(a, after).edge(work, END).edge(after, END);
-            g.route(a, |_: &Record| Go::end(), [work.into(), END]);
+            let (work, after) = (g.reserve_node("work"), g.reserve_node("after"));
+            let a = g.add_node("a", move || (0..sends).map(|i| SendTo::new(work, i)).collect::<Vec<SendTo>>());
+            g.define_node(work, |i: SendPayload<u32>| json!({ "log": [i.0] }));
+            g.define_node(after, says("after"));
+            g.add_edge(START, a).add_edge(a, after).add_edge(work, END).add_edge(after, END);
+            g.add_conditional_edges(a, |_: &DynamicState| Goto::end(), [work.into(), END]);
         })
         .await;
         let mut expected: Vec<Value> = (0..sends).map(Value::from).collect();
@@ -129,61 +129,63 @@ async fn a_node_returns_sends_and_its_edges_are_followed() {
     }
 }
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Typed {
     #[reduce(add)]
     n: u64,
     name: String,
 }
 
-/// R-FWK-2, R-GRA-46: in a typed graph the generated update is the return; fields it leaves out stay.
+/// R-FWK-2, R-GRA-46: in a typed graph the generated update is the return value; omitted fields do not change.
 #[tokio::test]
 async fn a_typed_update_changes_only_the_fields_it_names() {
-    let mut g = Graph::<Typed>::new("typed");
-    let a = g.node("a", |s: View<Typed>| Typed::update().n(s.n + 1));
-    let b = g.node("b", |_: View<Typed>| None::<TypedUpdate>);
-    g.sequence([START, a.into(), b.into(), END]);
-    let done = g.compile().unwrap().run(Typed::input().n(2u64).name("x")).await.unwrap();
+    let mut g = StateGraph::<Typed>::new("typed");
+    let a = g.add_node("a", |s: View<Typed>| Typed::update().n(s.n + 1));
+    let b = g.add_node("b", |_: View<Typed>| None::<TypedUpdate>);
+    g.add_sequence([START, a.into(), b.into(), END]);
+    let done = g.compile().unwrap().invoke(Typed::input().n(2u64).name("x")).await.unwrap();
     assert_eq!((done.state.n, done.state.name.as_str()), (5, "x"));
 }
 
 fn secretive(
-    said: impl Fn(NodeWith<Blocking<fn(View<Record>) -> Value>>) -> NodeWith<Blocking<fn(View<Record>) -> Value>>,
-) -> Graph<Record> {
+    said: impl Fn(
+        NodeBuilder<Blocking<fn(View<DynamicState>) -> Value>>,
+    ) -> NodeBuilder<Blocking<fn(View<DynamicState>) -> Value>>,
+) -> StateGraph<DynamicState> {
     let mut g = graph("g");
-    let write = g.node("write", node(|| json!({ "secret": "s" })).writes(["secret"]));
-    let read = g.node("read", said(blocking(|s: View<Record>| json!({ "log": [s.get("secret")] }))));
-    g.sequence([START, write.into(), read.into(), END]);
+    let write = g.add_node("write", node(|| json!({ "secret": "s" })).writes(["secret"]));
+    let read = g.add_node("read", said(blocking(|s: View<DynamicState>| json!({ "log": [s.get("secret")] }))));
+    g.add_sequence([START, write.into(), read.into(), END]);
     g
 }
 
-/// R-FWK-2: `reads` and `writes` open private fields to a node; without them using one is an error.
+/// R-FWK-2: `reads` and `writes` open private fields to a node; without them access is an error.
 #[tokio::test]
 async fn a_node_sees_and_writes_private_fields_only_as_declared() {
     let graph = secretive(|node| node.reads(["secret"])).compile().unwrap();
-    let done = graph.run(json!({ "n": 0 })).await.unwrap();
+    let done = graph.invoke(json!({ "n": 0 })).await.unwrap();
     assert_eq!(field(&done, "log"), json!(["s"]));
     assert_eq!(done.to_json().unwrap().get("secret"), None);
-    let error = secretive(|node| node).compile().unwrap().run(json!({ "n": 0 })).await.unwrap_err();
-    assert_eq!((error.code(), error.place().node.as_deref()), (Code::UnknownField, Some("read")));
-    let error = crate::engine::outcome(
+    let error = secretive(|node| node).compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap_err();
+    assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::UnknownField, Some("read")));
+    let error = crate::fixtures::outcome(
         |g| {
-            let a = g.node("a", || json!({ "secret": "s" }));
-            g.edge(START, a).edge(a, END);
+            let a = g.add_node("a", || json!({ "secret": "s" }));
+            g.add_edge(START, a).add_edge(a, END);
         },
         json!({ "n": 0 }),
     )
     .await
     .unwrap_err();
-    assert_eq!((error.code(), error.place().node.as_deref()), (Code::UnknownField, Some("a")));
+    assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::UnknownField, Some("a")));
 }
 
-/// R-FWK-9: declaring a field the state lacks is refused at compile, for reading and for writing.
+/// R-FWK-9: a declared field that is not in the state is rejected at compile time, for reads and writes.
 #[test]
 fn declared_fields_must_exist() {
     let mut g = graph("g");
-    let a = g.node("a", node(says("a")).reads(["titel"]).writes(["m"]));
-    g.edge(START, a).edge(a, END);
+    let a = g.add_node("a", node(says("a")).reads(["titel"]).writes(["m"]));
+    g.add_edge(START, a).add_edge(a, END);
     let error = g.compile().err().unwrap().to_string();
     assert!(error.contains("reads unknown field `titel`") && error.contains("`title`"), "{error}");
     assert!(error.contains("writes unknown field `m`"), "{error}");

@@ -1,17 +1,18 @@
-//! Whatever was done to a thread, its checkpoints read through migrations as if each state had been migrated by hand.
+//! For every history of a thread, checkpoints that are read through migrations equal states that are migrated by
+//! hand.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use superstep::core::port::SharedCheckpointer;
 use superstep::core::testing::block_on;
-use superstep::prelude::{END, Graph, START};
-use superstep::{Compiled, HistoryQuery, Migration, Record, Schema};
+use superstep::prelude::{END, START, StateGraph};
+use superstep::{CompiledGraph, DynamicState, HistoryQuery, Migration, Schema};
 
 use super::stores;
 
 const FIELDS: [&str; 4] = ["list", "map", "sum", "last"];
 
-fn graph(version: u32, renamed: bool, store: &SharedCheckpointer) -> Graph<Record> {
+fn graph(version: u32, renamed: bool, store: &SharedCheckpointer) -> StateGraph<DynamicState> {
     let (list, map) = if renamed { ("items", "table") } else { ("list", "map") };
     let mut fields = json!({ "sum": { "reducer": "add", "default": 0 }, "last": null });
     fields[list] = json!({ "type": "array", "reducer": "append", "default": [] });
@@ -20,9 +21,9 @@ fn graph(version: u32, renamed: bool, store: &SharedCheckpointer) -> Graph<Recor
         fields["new"] = json!({ "type": "string" });
     }
     let schema = Schema::builder("state").fields_from_json(&fields).version(version).build().unwrap();
-    let mut graph = Graph::with_schema("test", schema);
-    let step = graph.node("step", || json!({ "sum": 1 }));
-    graph.edge(START, step).edge(step, END).checkpointer(store.clone());
+    let mut graph = StateGraph::with_schema("test", schema);
+    let step = graph.add_node("step", || json!({ "sum": 1 }));
+    graph.add_edge(START, step).add_edge(step, END).checkpointer(store.clone());
     graph
 }
 
@@ -30,10 +31,10 @@ fn doubled(old: Value) -> Result<Value, String> {
     old.as_i64().map(|sum| json!(sum * 2)).ok_or_else(|| format!("{old} is no number"))
 }
 
-fn new(store: &SharedCheckpointer) -> Compiled<Record> {
+fn new(store: &SharedCheckpointer) -> CompiledGraph<DynamicState> {
     let mut graph = graph(3, true, store);
-    graph.migrate(1, Migration::to(2).rename("list", "items").convert("sum", doubled));
-    graph.migrate(2, Migration::to(3).rename("map", "table").convert("sum", doubled).add("new", "x"));
+    graph.add_migration(1, Migration::to_version(2).rename("list", "items").convert("sum", doubled));
+    graph.add_migration(2, Migration::to_version(3).rename("map", "table").convert("sum", doubled).add("new", "x"));
     graph.compile().unwrap()
 }
 
@@ -43,7 +44,7 @@ fn by_hand(old: &Value) -> Value {
     })
 }
 
-fn values(record: &Record, names: &[&str]) -> Value {
+fn values(record: &DynamicState, names: &[&str]) -> Value {
     names.iter().map(|name| ((*name).to_owned(), record.get(name).into_owned())).collect::<Map<_, _>>().into()
 }
 
@@ -61,7 +62,8 @@ fn inputs() -> impl Strategy<Value = Vec<Value>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// R-FWK-47: every checkpoint reads as if its state had been migrated by hand, before and after the thread goes on.
+    /// R-FWK-47: every checkpoint reads as if its state had been migrated by hand, before and after the thread
+    /// continues.
     #[test]
     fn history_reads_as_if_migrated_by_hand(inputs in inputs(), more in inputs()) {
         const NEW: [&str; 5] = ["items", "table", "sum", "last", "new"];
@@ -69,15 +71,15 @@ proptest! {
             block_on(async {
                 let old = graph(1, false, &store).compile().unwrap();
                 for input in &inputs {
-                    old.run(input.clone()).thread("t").await.unwrap();
+                    old.invoke(input.clone()).thread("t").await.unwrap();
                 }
-                let history = old.threads().history("t", &HistoryQuery::default()).await.unwrap();
+                let history = old.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap();
                 let expected: Vec<Value> = history.iter().map(|seen| by_hand(&values(&seen.state, &FIELDS))).collect();
                 let graph = new(&store);
-                let read = |graph: &Compiled<Record>| {
+                let read = |graph: &CompiledGraph<DynamicState>| {
                     let threads = graph.threads();
                     async move {
-                        let history = threads.history("t", &HistoryQuery::default()).await.unwrap();
+                        let history = threads.get_state_history("t", &HistoryQuery::default()).await.unwrap();
                         history.iter().map(|seen| values(&seen.state, &NEW)).collect::<Vec<Value>>()
                     }
                 };
@@ -85,7 +87,7 @@ proptest! {
                 let mut ends = Vec::new();
                 for input in &more {
                     let text = input.to_string().replace("\"list\":", "\"items\":").replace("\"map\":", "\"table\":");
-                    let out = graph.run(serde_json::from_str::<Value>(&text).unwrap()).thread("t").await.unwrap();
+                    let out = graph.invoke(serde_json::from_str::<Value>(&text).unwrap()).thread("t").await.unwrap();
                     ends.push(values(&out.state, &NEW));
                 }
                 let all = read(&new(&store)).await;

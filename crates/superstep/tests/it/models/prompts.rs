@@ -1,8 +1,8 @@
-//! Prompts in files, with a version.
+//! Prompt files with a version.
 
 use superstep::core::message::Role;
-use superstep::model::Prompt;
-use superstep::{Code, Error, Message};
+use superstep::models::Prompt;
+use superstep::{Error, ErrorCode, Message};
 
 fn prompt(body: &str) -> Result<Prompt, Error> {
     Prompt::parse(&format!("+++\nname = \"guide\"\nversion = \"1.2\"\n+++\n{body}"))
@@ -12,7 +12,7 @@ fn rendered(body: &str, values: &[(&str, &str)]) -> String {
     prompt(body).unwrap().render(values).unwrap().text().into_owned()
 }
 
-/// R-FWK-77: a prompt is a system message with its values, and the request carries its version.
+/// R-FWK-77: a prompt becomes a system message with its values, and the request carries its version.
 #[test]
 fn a_prompt_is_rendered_and_its_version_is_kept() {
     let guide = prompt("You know {{city}}.\nSay {{ word }} to {{city}}.\n").unwrap();
@@ -23,14 +23,14 @@ fn a_prompt_is_rendered_and_its_version_is_kept() {
     assert_eq!((request.prompt.as_deref(), guide.label().as_str()), (Some("guide@1.2"), "guide@1.2"));
 }
 
-/// R-FWK-77: values are data: what looks like a placeholder in one is not looked at.
+/// R-FWK-77: values are data: a placeholder inside a value is not expanded.
 #[test]
 fn values_are_never_expanded() {
     let values = [("a", "{{b}}"), ("b", "\\{{a}} and {{c}}")];
     assert_eq!(rendered("{{a}}|{{b}}", &values), "{{b}}|\\{{a}} and {{c}}");
 }
 
-/// R-FWK-77: braces that are none of ours stay; two of them are written with a backslash.
+/// R-FWK-77: other braces stay; two literal braces are written with a backslash.
 #[test]
 fn braces_can_be_written() {
     let rows = [
@@ -47,12 +47,12 @@ fn braces_can_be_written() {
     assert_eq!(prompt("a\r\nb {{x}}\r\n").unwrap().render(&[("x", "c")]).unwrap().text(), "a\nb c");
 }
 
-/// R-FWK-77: values that are missing, unknown or given twice are refused, all of them by name.
+/// R-FWK-77: missing, unknown and duplicate values are rejected, all of them by name.
 #[test]
 fn values_must_fit() {
     let guide = prompt("{{city}} {{word}}").unwrap();
     let error = guide.render(&[("citi", "Paris"), ("word", "a"), ("word", "b")]).unwrap_err();
-    assert_eq!(error.code(), Code::InputInvalid);
+    assert_eq!(error.code(), ErrorCode::InputInvalid);
     insta::assert_snapshot!(error, @"
     error[SS-002]: the values do not fit the prompt `guide@1.2`
       - there is no placeholder `citi` (did you mean `city`?)
@@ -61,7 +61,7 @@ fn values_must_fit() {
     ");
 }
 
-/// R-FWK-77: a prompt without a version, with an unknown key or with a broken placeholder is refused.
+/// R-FWK-77: a prompt without a version, with an unknown key or with an invalid placeholder is rejected.
 #[test]
 fn a_prompt_must_be_whole() {
     let rows = [
@@ -79,14 +79,14 @@ fn a_prompt_must_be_whole() {
     ];
     for (text, named) in rows {
         let error = Prompt::parse(text).unwrap_err();
-        assert!(error.code() == Code::ConfigInvalid && error.message().contains(named), "{text}\n{error}");
+        assert!(error.code() == ErrorCode::ConfigInvalid && error.message().contains(named), "{text}\n{error}");
     }
 }
 
-/// R-FWK-77: prompts live in files; the file names what its head does not.
+/// R-FWK-77: prompts can be read from files; the file name is the default name.
 #[test]
 fn a_prompt_is_loaded_from_a_file() {
-    let folder = super::replaying::Folder::new("prompts");
+    let folder = super::recording::Folder::new("prompts");
     let path = folder.path("greeter.md");
     std::fs::write(&path, "+++\nversion = \"3\"\n+++\nHello {{name}}.\n").unwrap();
     let greeter = Prompt::load(&path).unwrap();

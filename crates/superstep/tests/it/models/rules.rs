@@ -1,40 +1,43 @@
-//! Rules behind the door of models.
+//! Rule-based models.
 
 use proptest::prelude::*;
 use serde_json::json;
 use superstep::core::testing::block_on;
-use superstep::model::{Model, ModelExt, ModelKind, Reply, Request, Rules, StopReason, after_tool, says};
-use superstep::{Code, Message};
+use superstep::models::{
+    ChatRequest, Model, ModelExt, ModelKind, RuleBasedModel, ScriptedReply, StopReason, last_message_is_tool_result,
+    user_message_contains,
+};
+use superstep::{ErrorCode, Message};
 
 use super::heard;
 
-fn weather() -> Rules {
-    Rules::new("weather")
-        .rule_with(after_tool("weather"), |request, _| {
-            Reply::text(format!("It says: {}", request.messages.last().unwrap().text()))
+fn weather() -> RuleBasedModel {
+    RuleBasedModel::new("weather")
+        .rule_with(last_message_is_tool_result("weather"), |request, _| {
+            ScriptedReply::text(format!("It says: {}", request.messages.last().unwrap().text()))
         })
-        .rule(says("weather"), Reply::call("weather", json!({ "city": "Paris" })))
-        .otherwise("Ask about the weather.")
+        .rule(user_message_contains("weather"), ScriptedReply::tool_call("weather", json!({ "city": "Paris" })))
+        .default_reply("Ask about the weather.")
 }
 
-fn dice() -> Rules {
-    Rules::with(|_, dice| Reply::text(dice.below(1_000_000).to_string()))
+fn dice() -> RuleBasedModel {
+    RuleBasedModel::from_fn(|_, dice| ScriptedReply::text(dice.below(1_000_000).to_string()))
 }
 
-/// R-FWK-73: rules ask for tools, go on with their results, and stream by words.
+/// R-FWK-73: rules call tools, respond with their results, and stream word by word.
 #[tokio::test]
 async fn rules_call_tools_and_answer_with_their_results() {
     let rules = weather();
     let (asked, call) = (Message::user("How is the weather?"), rules.complete("How is the weather?").await.unwrap());
     assert_eq!(call.stop, StopReason::ToolCalls);
     let result = Message::tool(call.message.tool_calls[0].id.clone(), "rain until noon");
-    let (ear, answer) = heard(rules.clone(), Request::new([asked, call.message, result])).await;
+    let (ear, answer) = heard(rules.clone(), ChatRequest::new([asked, call.message, result])).await;
     assert_eq!(ear.texts(), ["It ", "says: ", "rain ", "until ", "noon"]);
     assert_eq!(answer.unwrap().message.text(), "It says: rain until noon");
     assert_eq!(rules.complete("Hello").await.unwrap().message.text(), "Ask about the weather.");
 }
 
-/// R-FWK-73, R-FWK-75: rules say that they are rules, and cost an estimate of tokens.
+/// R-FWK-73, R-FWK-75: rule-based models identify themselves as rules, and report estimated tokens.
 #[tokio::test]
 async fn rules_are_called_rules() {
     assert_eq!(dice().info().to_string(), "local/rules (rules)");
@@ -43,21 +46,26 @@ async fn rules_are_called_rules() {
     assert!(answer.usage().estimated);
 }
 
-/// R-FWK-73: a request that no rule matches is refused.
+/// R-FWK-73: a request that no rule matches is rejected.
 #[tokio::test]
 async fn a_request_without_a_rule_is_refused() {
-    let error = Rules::new("narrow").rule(says("weather"), "Rain.").complete("Hello").await.unwrap_err();
-    assert_eq!(error.code(), Code::ConfigInvalid);
-    assert!(error.message().contains("local/narrow") && error.advice().unwrap().contains("otherwise"), "{error}");
+    let error = RuleBasedModel::new("narrow")
+        .rule(user_message_contains("weather"), "Rain.")
+        .complete("Hello")
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ConfigInvalid);
+    assert!(error.message().contains("local/narrow") && error.help().unwrap().contains("default_reply"), "{error}");
 }
 
-fn roll(rules: &Rules, text: &str, seed: Option<u64>) -> String {
-    let mut request = Request::from(text);
+fn roll(rules: &RuleBasedModel, text: &str, seed: Option<u64>) -> String {
+    let mut request = ChatRequest::from(text);
     request.seed = seed;
     block_on(rules.complete(request)).unwrap().message.text().into_owned()
 }
 
-/// R-FWK-73: another seed is another chance, of the request before that of the rules.
+/// R-FWK-73: another seed produces other random numbers; the seed of the request takes precedence over that of the
+/// model.
 #[test]
 fn another_seed_is_another_chance() {
     let rules = dice();
@@ -68,7 +76,7 @@ fn another_seed_is_another_chance() {
 }
 
 proptest! {
-    /// R-FWK-73: for a seed, the same question has the same answer, in whatever order questions come.
+    /// R-FWK-73: for a seed, the same request has the same response, in any order of requests.
     #[test]
     fn the_same_seed_gives_the_same_answers(seed: u64, questions in proptest::collection::vec("[a-z ]{0,12}", 1..6)) {
         let (one, other) = (dice().seed(seed), dice().seed(seed));

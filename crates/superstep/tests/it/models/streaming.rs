@@ -1,23 +1,26 @@
-//! Answers piece by piece, outside of graphs.
+//! Streaming responses outside of graphs.
 
-use superstep::model::{Answer, Model, ModelExt, ModelInfo, Piece, Pieces, Reply, Request, Scripted, Trouble};
+use superstep::models::{
+    ChatRequest, ChatResponse, ChunkSender, MessageChunk, Model, ModelErrorKind, ModelExt, ModelInfo, ScriptedModel,
+    ScriptedReply,
+};
 use superstep::testing::ManualClock;
 use superstep::{Error, Result};
 
-use super::Remote;
+use super::RemoteScriptedModel;
 
-fn text(piece: Option<Result<Piece>>) -> Option<String> {
+fn text(piece: Option<Result<MessageChunk>>) -> Option<String> {
     match piece {
-        Some(Ok(Piece::Text(text))) => Some(text),
+        Some(Ok(MessageChunk::Text(text))) => Some(text),
         _ => None,
     }
 }
 
-/// R-FWK-69: a stream gives every piece and then the answer they make.
+/// R-FWK-69: a stream returns every chunk and then the complete response.
 #[tokio::test]
 async fn a_stream_gives_pieces_and_then_the_answer() {
     let long = "word ".repeat(200);
-    let mut stream = Scripted::new([long.as_str()]).stream("Talk.");
+    let mut stream = ScriptedModel::new([long.as_str()]).stream("Talk.");
     let mut said = String::new();
     while let Some(piece) = text(stream.next().await) {
         said.push_str(&piece);
@@ -27,44 +30,48 @@ async fn a_stream_gives_pieces_and_then_the_answer() {
     assert_eq!(stream.finish().await.unwrap().message.text(), long);
 
     let half_read = {
-        let mut stream = Scripted::new([long.as_str()]).share().stream("Talk.");
+        let mut stream = ScriptedModel::new([long.as_str()]).share().stream("Talk.");
         stream.next().await;
         stream
     };
     assert_eq!(half_read.finish().await.unwrap().message.text(), long);
 }
 
-/// R-FWK-69, R-FWK-71: an error comes after the pieces before it, once, and is the result.
+/// R-FWK-69, R-FWK-71: an error follows the chunks before it, once, and is the result.
 #[tokio::test]
 async fn an_error_is_the_last_thing_a_stream_says() {
-    let mut stream = Scripted::new([Reply::text("It is").breaking_off(Trouble::BrokenOff)]).stream("How late?");
+    let mut stream = ScriptedModel::new([ScriptedReply::text("It is").then_error(ModelErrorKind::StreamInterrupted)])
+        .stream("How late?");
     assert_eq!(text(stream.next().await).as_deref(), Some("It "));
     assert_eq!(text(stream.next().await).as_deref(), Some("is"));
     let told: Error = stream.next().await.unwrap().unwrap_err();
-    assert_eq!(Trouble::of(&told), Some(Trouble::BrokenOff));
+    assert_eq!(ModelErrorKind::from_error(&told), Some(ModelErrorKind::StreamInterrupted));
     assert!(stream.next().await.is_none());
-    assert_eq!(Trouble::of(&stream.finish().await.unwrap_err()), Some(Trouble::BrokenOff));
+    assert_eq!(
+        ModelErrorKind::from_error(&stream.finish().await.unwrap_err()),
+        Some(ModelErrorKind::StreamInterrupted)
+    );
 }
 
-/// A model that says a word, waits, and says another.
+/// A model that sends a word, waits, and sends another.
 #[derive(Clone)]
 struct Slow(ManualClock);
 
 impl Model for Slow {
     fn info(&self) -> ModelInfo {
-        Remote("slow", Scripted::default()).info()
+        RemoteScriptedModel("slow", ScriptedModel::default()).info()
     }
 
-    async fn answer(&self, _: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+    async fn generate(&self, _: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         use superstep::core::port::Clock;
         out.text("one ").await;
         self.0.sleep(std::time::Duration::from_secs(1)).await;
         out.text("two").await;
-        Ok(Answer::new(superstep::Message::assistant("one two"), self.info()))
+        Ok(ChatResponse::new(superstep::Message::assistant("one two"), self.info()))
     }
 }
 
-/// R-FWK-69: a piece is there before the rest of the answer is, and dropping the stream ends the call.
+/// R-FWK-69: a chunk is available before the rest of the response, and dropping the stream ends the call.
 #[tokio::test]
 async fn a_piece_is_there_before_the_rest() {
     let clock = ManualClock::new();

@@ -1,5 +1,5 @@
-//! Caching, context, functions, messages, schemas and leaks: cases 137 to 145 and 152 to 154 of the reference that no
-//! other test asserts whole.
+//! Caching, context, functions, messages, schemas and leaks: LangGraph cases 137 to 145 and 152 to 154 that no other
+//! test covers completely.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,120 +7,120 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep::prelude::*;
-use superstep::store::Search;
+use superstep::store::SearchOp;
 use superstep::{
-    Cache, CachePolicy, Code, Compat, Compiled, Control, Entrypoint, MemoryStore, Persistence, Record, SharedStore,
-    Status, entrypoint,
+    Cache, CachePolicy, Compat, CompiledGraph, DynamicState, Entrypoint, ErrorCode, MemoryStore, RunControl, RunEnd,
+    SharedStore, SubgraphPersistence, entrypoint,
 };
 
 use super::PROFILES;
-use crate::engine::{Count, field, graph, says, schema, settle, transcript};
+use crate::fixtures::{CallCounter, field, graph, says, schema, settle, transcript};
 use crate::support::{only_question, refused};
 
 struct Keys {
     secret: &'static str,
 }
 
-/// A graph that needs keys and says which it got.
-fn needs_keys() -> Compiled<Record, Keys> {
-    let mut g = Graph::<Record, Keys>::with_schema("keyed", schema());
-    let tell = g.node("tell", |keys: Ctx<Keys>| json!({ "log": [keys.secret] }));
-    g.edge(START, tell).edge(tell, END);
+/// A graph that needs keys and logs the one it received.
+fn needs_keys() -> CompiledGraph<DynamicState, Keys> {
+    let mut g = StateGraph::<DynamicState, Keys>::with_schema("keyed", schema());
+    let tell = g.add_node("tell", |keys: RunContext<Keys>| json!({ "log": [keys.secret] }));
+    g.add_edge(START, tell).add_edge(tell, END);
     g.compile().unwrap()
 }
 
-/// R-REF-139: a graph that a node calls gets the context of the run around, or one of its own; where that is of another
-/// type and none is given, it is refused by name before anything of it runs.
+/// R-REF-139: a graph that a node calls gets the context of the calling run, or its own; if the former has another
+/// type and none is passed, the call is rejected with the name of the type before anything runs.
 #[tokio::test]
 async fn a_graph_called_inside_has_the_context_around_or_its_own() {
     let call = |own: Option<&'static str>| {
-        move |cx: Cx| async move {
-            let run = needs_keys().run(json!({ "n": 0 })).inside(&cx);
+        move |cx: TaskContext| async move {
+            let run = needs_keys().invoke(json!({ "n": 0 })).nested_in(&cx);
             let run = own.into_iter().fold(run, |run, secret| run.context(Keys { secret }));
             Ok::<_, NodeError>(json!({ "log": field(&run.await?, "log") }))
         }
     };
-    let mut same = Graph::<Record, Keys>::with_schema("same", schema());
-    let (a, b) = (same.node("a", call(None)), same.node("b", call(Some("own"))));
-    same.sequence([START, a.into(), b.into(), END]);
-    let done = same.compile().unwrap().run(json!({ "n": 0 })).context(Keys { secret: "around" }).await.unwrap();
+    let mut same = StateGraph::<DynamicState, Keys>::with_schema("same", schema());
+    let (a, b) = (same.add_node("a", call(None)), same.add_node("b", call(Some("own"))));
+    same.add_sequence([START, a.into(), b.into(), END]);
+    let done = same.compile().unwrap().invoke(json!({ "n": 0 })).context(Keys { secret: "around" }).await.unwrap();
     assert_eq!(field(&done, "log"), json!(["around", "own"]));
     let mut other = graph("other");
-    let a = other.node("a", call(None));
-    other.edge(START, a).edge(a, END);
-    let error = refused(other.compile().unwrap().run(json!({ "n": 0 })).await);
-    assert_eq!(error.code(), Code::MissingContext, "{error}");
+    let a = other.add_node("a", call(None));
+    other.add_edge(START, a).add_edge(a, END);
+    let error = refused(other.compile().unwrap().invoke(json!({ "n": 0 })).await);
+    assert_eq!(error.code(), ErrorCode::MissingContext, "{error}");
     assert!(error.message().contains("Keys") && error.message().contains("`keyed`"), "{error}");
 }
 
-/// R-REF-140: a node takes the store as an argument; what one thread put there another finds, and a run without one is
-/// told so by name.
+/// R-REF-140: a node takes the store as an argument; an item stored on one thread is found on another, and a run
+/// without a store fails with the name of the node.
 #[tokio::test]
 async fn the_store_is_handed_to_nodes_and_outlives_threads() {
     let mut g = graph("g");
-    let count = g.node("count", async |store: SharedStore, cx: Cx| {
+    let count = g.add_node("count", async |store: SharedStore, cx: TaskContext| {
         let visits = store.get("visits", "all").await?.and_then(|item| item.value.as_u64()).unwrap_or(0) + 1;
         store.put("visits", "all", visits).await?;
-        store.put("visits", cx.thread().unwrap().as_str(), visits).await?;
+        store.put("visits", cx.thread_id().unwrap().as_str(), visits).await?;
         Ok::<_, NodeError>(json!({ "log": [visits] }))
     });
-    g.edge(START, count).edge(count, END).checkpointer(Memory::new());
+    g.add_edge(START, count).add_edge(count, END).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
     let store = SharedStore::new(MemoryStore::new());
     for (thread, expected) in [("a", json!([1])), ("b", json!([2])), ("a", json!([1, 3]))] {
-        let done = graph.run(json!({ "n": 0 })).thread(thread).store(store.clone()).await.unwrap();
+        let done = graph.invoke(json!({ "n": 0 })).thread(thread).store(store.clone()).await.unwrap();
         assert_eq!(field(&done, "log"), expected, "{thread}");
     }
-    let all = store.search(Search::new("visits")).await.unwrap();
+    let all = store.search(SearchOp::new("visits")).await.unwrap();
     let all: BTreeMap<String, Value> = all.into_iter().map(|hit| (hit.item.key, hit.item.value)).collect();
     assert_eq!(json!(all), json!({ "a": 3, "all": 3, "b": 2 }));
-    let error = refused(graph.run(json!({ "n": 0 })).thread("c").await);
-    assert!(error.code() == Code::ConfigInvalid && error.message().contains("`Store`"), "{error}");
+    let error = refused(graph.invoke(json!({ "n": 0 })).thread("c").await);
+    assert!(error.code() == ErrorCode::ConfigInvalid && error.message().contains("`Store`"), "{error}");
 }
 
-/// A function that fails twice before it doubles its input, tried again and remembered.
-fn doubling(runs: &Count, cache: &Cache) -> Entrypoint<u64, u64> {
+/// A function that fails twice before it doubles its input, with retries and a cache.
+fn doubling(runs: &CallCounter, cache: &Cache) -> Entrypoint<u64, u64> {
     let runs = runs.clone();
-    let double = entrypoint("double", move |n: u64, _: Cx| {
+    let double = entrypoint("double", move |n: u64, _: TaskContext| {
         let run = runs.up();
         async move { if run < 3 { Err(NodeError::new("busy").retryable()) } else { Ok(n * 2) } }
     });
-    double.retry(Retry::default()).cache(cache.clone(), CachePolicy::by_input()).compile().unwrap()
+    double.retry(RetryPolicy::default()).cache(cache.clone(), CachePolicy::by_input()).compile().unwrap()
 }
 
-/// R-REF-141: a function called inside another is tried again by its own policy and remembered under its own key; an
-/// equal call on another thread does not run, another input does.
+/// R-REF-141: a function called inside another is retried by its own policy and cached under its own key; an equal
+/// call on another thread does not run, another input does.
 #[tokio::test(start_paused = true)]
 async fn functions_inside_functions_are_retried_and_cached() {
-    let (runs, outer_runs) = (Count::default(), Count::default());
+    let (runs, outer_runs) = (CallCounter::default(), CallCounter::default());
     let (double, counted) = (Arc::new(doubling(&runs, &Cache::new())), outer_runs.clone());
-    let sum = entrypoint("sum", move |inputs: Vec<u64>, cx: Cx| {
+    let sum = entrypoint("sum", move |inputs: Vec<u64>, cx: TaskContext| {
         let double = double.clone();
         counted.up();
         async move {
             let mut sum = 0;
             for n in inputs {
-                let done = double.run(&n).inside(&cx).await?;
+                let done = double.invoke(&n).nested_in(&cx).await?;
                 sum += double.output(&done)?.unwrap_or(0);
             }
             Ok(sum)
         }
     });
-    let sum = sum.checkpointer(Memory::new()).compile().unwrap();
+    let sum = sum.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
     for (thread, inputs, expected, ran) in [("a", vec![5, 5], 20, 3), ("b", vec![5], 10, 3), ("c", vec![5, 6], 22, 4)] {
-        let done = sum.run(&inputs).thread(thread).await.unwrap();
+        let done = sum.invoke(&inputs).thread(thread).await.unwrap();
         assert_eq!((sum.output(&done).unwrap(), runs.get()), (Some(expected), ran), "{thread}");
     }
     assert_eq!(outer_runs.get(), 3);
 }
 
-/// R-REF-141, R-REF-83: a function that is tried again does not repeat the tasks it has recorded, and gets their results
-/// in the order of the calls.
+/// R-REF-141, R-REF-83: a retried function does not repeat its recorded tasks, and gets their results in the order of
+/// the calls.
 #[tokio::test(start_paused = true)]
 async fn a_retried_function_does_not_repeat_its_tasks() {
-    let (tasks, tries) = (Count::default(), Count::default());
+    let (tasks, tries) = (CallCounter::default(), CallCounter::default());
     let (counted, tried) = (tasks.clone(), tries.clone());
-    let flaky = entrypoint("flaky", move |n: u64, cx: Cx| {
+    let flaky = entrypoint("flaky", move |n: u64, cx: TaskContext| {
         let (tasks, tries) = (counted.clone(), tried.clone());
         async move {
             let fetch = |number: u64| {
@@ -139,44 +139,44 @@ async fn a_retried_function_does_not_repeat_its_tasks() {
             if tries.up() < 3 { Err(NodeError::new("busy").retryable()) } else { Ok(vec![one?, two?, three?]) }
         }
     });
-    let flaky = flaky.retry(Retry::default()).compile().unwrap();
-    let done = flaky.run(&10).await.unwrap();
+    let flaky = flaky.retry(RetryPolicy::default()).compile().unwrap();
+    let done = flaky.invoke(&10).await.unwrap();
     assert_eq!((flaky.output(&done).unwrap(), tasks.get(), tries.get()), (Some(vec![11, 12, 13]), 3, 3));
 }
 
-/// R-REF-83, R-REF-120: what a recorded task did inside (other tasks, graphs, questions) is skipped with it once it is
-/// recorded, and what follows keeps its own place.
+/// R-REF-83, R-REF-120: actions inside a recorded task (other tasks, graphs, interrupts) are skipped with it once it
+/// is recorded, and later actions keep their ordinals.
 #[tokio::test]
 async fn what_a_recorded_task_did_inside_does_not_move_what_follows() {
-    let runs = Count::default();
+    let runs = CallCounter::default();
     let mut g = graph("child");
     let counted = runs.clone();
-    let tell = g.node("tell", move |state: View<Record>| {
+    let tell = g.add_node("tell", move |state: View<DynamicState>| {
         counted.up();
         json!({ "title": state.get("n") })
     });
-    g.edge(START, tell).edge(tell, END);
+    g.add_edge(START, tell).add_edge(tell, END);
     let child = g.compile().unwrap();
-    let work = entrypoint("work", move |(): (), cx: Cx| {
+    let work = entrypoint("work", move |(): (), cx: TaskContext| {
         let child = child.clone();
         async move {
             let step = |n: u64| async move { Ok::<_, NodeError>(n) };
             let outer = async {
                 let inner = cx.task("step", step(1)).await?;
-                let called = child.run(json!({ "n": 10 })).inside(&cx).await?;
-                let asked: String = cx.ask().person("inside", ()).await?;
+                let called = child.invoke(json!({ "n": 10 })).nested_in(&cx).await?;
+                let asked: String = cx.interrupts().raise("inside", ()).await?;
                 Ok::<_, NodeError>(format!("{inner} {} {asked}", field(&called, "title")))
             };
             let inside = cx.task("outer", outer).await?;
             let after = cx.task("step", step(2)).await?;
-            let called = child.run(json!({ "n": 20 })).inside(&cx).await?;
-            let asked: String = cx.ask().person("after", ()).await?;
-            let sure: bool = cx.ask().person("sure", ()).await?;
+            let called = child.invoke(json!({ "n": 20 })).nested_in(&cx).await?;
+            let asked: String = cx.interrupts().raise("after", ()).await?;
+            let sure: bool = cx.interrupts().raise("sure", ()).await?;
             Ok(format!("{inside}, {after} {} {asked} {sure}", field(&called, "title")))
         }
     });
-    let work = work.checkpointer(Memory::new()).compile().unwrap();
-    let mut outcome = work.run(&()).thread("t").await.unwrap();
+    let work = work.checkpointer(MemoryCheckpointer::new()).compile().unwrap();
+    let mut outcome = work.invoke(&()).thread("t").await.unwrap();
     for (name, answer) in [("inside", json!("A")), ("after", json!("B")), ("sure", json!(true))] {
         assert_eq!(only_question(&outcome).name, name);
         outcome = work.graph().resume("t", answer).await.unwrap();
@@ -185,17 +185,17 @@ async fn what_a_recorded_task_did_inside_does_not_move_what_follows() {
     assert_eq!(runs.get(), 2);
 }
 
-/// The list of messages after each update of a row, or what it was refused with.
+/// Returns the message list after each update of a series, or the error.
 async fn talked(compat: Compat, updates: &[Value]) -> Result<Vec<Vec<(String, String)>>, String> {
     let fields = json!({ "talk": { "type": "messages", "reducer": "add_messages", "default": [] }, "n": {} });
     let schema = superstep::Schema::from_json("talk", &fields).unwrap();
-    let mut g = Graph::<Record>::with_schema("talk", schema);
-    let quiet = g.node("quiet", || ());
-    g.edge(START, quiet).edge(quiet, END).compat(compat).checkpointer(Memory::new());
+    let mut g = StateGraph::<DynamicState>::with_schema("talk", schema);
+    let quiet = g.add_node("quiet", || ());
+    g.add_edge(START, quiet).add_edge(quiet, END).compat(compat).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
     let mut lists = Vec::new();
     for update in updates {
-        let done = graph.run(json!({ "talk": update })).thread("t").await.map_err(|error| error.to_string())?;
+        let done = graph.invoke(json!({ "talk": update })).thread("t").await.map_err(|error| error.to_string())?;
         let talk = done.state.get("talk").into_owned();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let one = |message: &Value| (text(&message["id"]), text(&message["content"]));
@@ -212,8 +212,8 @@ fn removed(id: &str) -> Value {
     json!({ "type": "remove", "id": id })
 }
 
-/// R-REF-144, R-REF-145: messages are appended, replaced by id, removed, removed all at once and put again after a
-/// removal; of two with one id in one update the last counts; removing what is not there is refused.
+/// R-REF-144, R-REF-145: messages are appended, replaced by id, removed, removed all at once, and added again after a
+/// removal; of two with one id in one update the last applies; removing an unknown id is rejected.
 #[tokio::test]
 async fn messages_are_folded_by_id() {
     let start = json!([said("1", "a"), said("2", "b")]);
@@ -249,7 +249,7 @@ async fn a_message_gets_its_id_once() {
     }
 }
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Order {
     #[state(required)]
     item: String,
@@ -274,13 +274,17 @@ fn warm() -> f64 {
     0.7
 }
 
-/// R-REF-153: input, output and what a run is configured with have JSON Schemas, with defaults and required fields; a
-/// field that is private or not part of them is not there.
+/// R-REF-153: input, output and configurable values have JSON Schemas, with defaults and required fields; a field
+/// that is private or not part of them is not included.
 #[test]
 fn schemas_have_defaults_and_required_fields() {
-    let mut g = Graph::<Order>::new("order");
-    let a = g.node("a", || ());
-    g.edge(START, a).edge(a, END).input(["item", "count"]).output(["count", "log"]).configurable::<Options>();
+    let mut g = StateGraph::<Order>::new("order");
+    let a = g.add_node("a", || ());
+    g.add_edge(START, a)
+        .add_edge(a, END)
+        .input_fields(["item", "count"])
+        .output_fields(["count", "log"])
+        .configurable_schema::<Options>();
     let graph = g.compile().unwrap();
     let keys = |schema: &Value| {
         let mut keys: Vec<String> = schema["properties"].as_object().unwrap().keys().cloned().collect();
@@ -302,17 +306,17 @@ fn schemas_have_defaults_and_required_fields() {
     assert_eq!(needs_keys().configurable_schema(), None);
 }
 
-/// One run of every kind: well, failed, asked and answered, drained, cancelled, dropped half-way; with graphs inside.
-async fn every_kind(graph: &Compiled<Record, Arc<()>>, token: &Arc<()>, thread: usize) {
-    let run = |title: &str| graph.run(json!({ "title": title })).thread(thread).context(token.clone());
+/// One run of every kind: successful, failed, interrupted and resumed, drained, cancelled, dropped; with subgraphs.
+async fn every_kind(graph: &CompiledGraph<DynamicState, Arc<()>>, token: &Arc<()>, thread: usize) {
+    let run = |title: &str| graph.invoke(json!({ "title": title })).thread(thread).context(token.clone());
     let done = run("well").await.unwrap();
-    assert_eq!(done.status, Status::Finished);
-    assert_eq!(refused(run("fails").await).code(), Code::NodeFailed);
-    assert_eq!(run("asks").await.unwrap().questions().len(), 1);
+    assert_eq!(done.end, RunEnd::Finished);
+    assert_eq!(refused(run("fails").await).code(), ErrorCode::NodeFailed);
+    assert_eq!(run("asks").await.unwrap().interrupts().len(), 1);
     graph.resume(thread, "Ann").context(token.clone()).await.unwrap();
-    let control = Control::new();
+    let control = RunControl::new();
     control.cancel();
-    assert_eq!(refused(run("well").control(control).await).code(), Code::Cancelled);
+    assert_eq!(refused(run("well").control(control).await).code(), ErrorCode::Cancelled);
     let mut stream = run("hangs").stream();
     for _ in 0..3 {
         stream.next().await.unwrap();
@@ -321,31 +325,39 @@ async fn every_kind(graph: &Compiled<Record, Arc<()>>, token: &Arc<()>, thread: 
     graph.threads().delete(thread).await.unwrap();
 }
 
-/// `work` does as the title says, in a graph inside; the node and the graph around hold on to `token`.
-fn any_kind(token: &Arc<()>) -> Compiled<Record, Arc<()>> {
-    let mut g = Graph::<Record, Arc<()>>::with_schema("inner", schema());
+/// `work` acts as the title requests, in a subgraph; the node and the parent graph hold `token`.
+fn any_kind(token: &Arc<()>) -> CompiledGraph<DynamicState, Arc<()>> {
+    let mut g = StateGraph::<DynamicState, Arc<()>>::with_schema("inner", schema());
     let held = token.clone();
-    let work = g.node("work", move |state: View<Record>, ask: Ask, cx: Cx, context: Ctx<Arc<()>>| {
-        let held = (held.clone(), context.clone(), cx.clone());
-        async move {
-            match state.get("title").as_str() {
-                Some("fails") => return Err(NodeError::new("no")),
-                Some("asks") => drop(ask.person::<String>("who", ()).await?),
-                Some("hangs") => std::future::pending().await,
-                _ => held.2.once("step", async { Ok::<_, NodeError>(1) }).await.map(drop)?,
+    let work = g.add_node(
+        "work",
+        move |state: View<DynamicState>, ask: Interrupts, cx: TaskContext, context: RunContext<Arc<()>>| {
+            let held = (held.clone(), context.clone(), cx.clone());
+            async move {
+                match state.get("title").as_str() {
+                    Some("fails") => return Err(NodeError::new("no")),
+                    Some("asks") => drop(ask.raise::<String>("who", ()).await?),
+                    Some("hangs") => std::future::pending().await,
+                    _ => held.2.once("step", async { Ok::<_, NodeError>(1) }).await.map(drop)?,
+                }
+                Ok(json!({ "log": ["done"] }))
             }
-            Ok(json!({ "log": ["done"] }))
-        }
-    });
-    g.edge(START, work).edge(work, END).persistence(Persistence::Inherit);
-    let mut outer = Graph::<Record, Arc<()>>::with_schema("outer", schema());
-    let child = outer.node("child", g.compile().unwrap());
-    let beside = outer.node("beside", says("beside"));
-    outer.edge(START, child).edge(START, beside).edge(child, END).edge(beside, END).checkpointer(Memory::new());
+        },
+    );
+    g.add_edge(START, work).add_edge(work, END).subgraph_persistence(SubgraphPersistence::Inherit);
+    let mut outer = StateGraph::<DynamicState, Arc<()>>::with_schema("outer", schema());
+    let child = outer.add_node("child", g.compile().unwrap());
+    let beside = outer.add_node("beside", says("beside"));
+    outer
+        .add_edge(START, child)
+        .add_edge(START, beside)
+        .add_edge(child, END)
+        .add_edge(beside, END)
+        .checkpointer(MemoryCheckpointer::new());
     outer.compile().unwrap()
 }
 
-/// R-REF-154: after a thousand runs of every kind nothing holds on to what they were given, and no memory is left over.
+/// R-REF-154: after a thousand runs of every kind nothing holds their values, and no memory is leaked.
 #[test]
 fn nothing_is_left_of_a_thousand_runs() {
     let (token, captured) = (Arc::new(()), Arc::new(()));
@@ -373,20 +385,21 @@ fn nothing_is_left_of_a_thousand_runs() {
     assert_eq!(Arc::strong_count(&captured), 1, "the graph is still held");
 }
 
-/// R-REF-137: in both profiles an equal call within its time is not run but marked, and a call after it runs.
+/// R-REF-137: in both profiles an equal call within the TTL does not run but is marked as cached, and a later call
+/// runs.
 #[tokio::test]
 async fn a_cached_call_is_marked_in_both_profiles() {
     for compat in PROFILES {
-        let (mut g, runs) = (graph("g"), Count::default());
+        let (mut g, runs) = (graph("g"), CallCounter::default());
         let counted = runs.clone();
         let policy = CachePolicy::by_input().ttl(Duration::from_secs(10));
-        let a = g.node("a", node(move || json!({ "log": [counted.up()] })).cache(policy));
-        g.edge(START, a).edge(a, END).compat(compat).cache(Cache::new());
+        let a = g.add_node("a", node(move || json!({ "log": [counted.up()] })).cache(policy));
+        g.add_edge(START, a).add_edge(a, END).compat(compat).cache(Cache::new());
         let graph = g.compile().unwrap();
-        let clock = crate::engine::HandClock::at(0);
+        let clock = crate::fixtures::SettableClock::at(0);
         for (pass, mark, ran) in [(0, "1 a done", 1), (9, "1 a cached", 1), (1, "1 a done", 2)] {
             clock.pass(Duration::from_secs(pass));
-            let (lines, done) = transcript(graph.run(json!({ "n": 1 })).clock(clock.clone())).await;
+            let (lines, done) = transcript(graph.invoke(json!({ "n": 1 })).clock(clock.clone())).await;
             assert!(lines.iter().any(|line| line == mark), "{compat:?}: {lines:?}");
             assert_eq!((field(&done.unwrap(), "log"), runs.get()), (json!([ran]), ran), "{compat:?}");
         }

@@ -1,4 +1,4 @@
-//! Cases 1 to 15: what a drawing may say, and what its nodes and callers see.
+//! Cases 1 to 15: valid graphs, and the fields that nodes and callers see.
 
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -7,67 +7,77 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep::core::schema::field;
 use superstep::prelude::*;
-use superstep::{Code, Compat, Compiled, Endpoint, IntoNode, Record, Routes, Schema, Timeout};
+use superstep::{
+    Compat, CompiledGraph, DynamicState, Endpoint, ErrorCode, IntoNode, RouteTargets, Schema, TimeoutPolicy,
+};
 
 use super::PROFILES;
-use crate::engine::{TokioClock, field as value_of, graph, says, settle};
+use crate::fixtures::{TokioClock, field as value_of, graph, says, settle};
 use crate::support::{dynamic, log, log_field, refused};
 
-/// What compile refuses in a drawing that has `a` between start and end already; both profiles say the same.
-fn refusals(draw: impl Fn(&mut Graph<Record>)) -> Vec<String> {
+/// Returns the compile errors of a graph that already has `a` between start and end; equal in both profiles.
+fn refusals(draw: impl Fn(&mut StateGraph<DynamicState>)) -> Vec<String> {
     let [strict, compat] = PROFILES.map(|compat| {
         let mut g = graph("g");
-        let a = g.node("a", says("a"));
-        g.edge(START, a).edge(a, END).compat(compat);
+        let a = g.add_node("a", says("a"));
+        g.add_edge(START, a).add_edge(a, END).compat(compat);
         draw(&mut g);
         let error = refused(g.compile());
-        assert_eq!(error.code(), Code::InvalidGraph);
-        error.problems().iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
+        assert_eq!(error.code(), ErrorCode::InvalidGraph);
+        error.diagnostics().iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
     });
     assert_eq!(strict, compat);
     strict
 }
 
-/// R-REF-1: edges and routes out of the end, and into the start, are refused.
+/// R-REF-1: edges and conditional edges from the end, and to the start, are rejected.
 #[test]
 fn nothing_leads_out_of_the_end_or_into_the_start() {
     let out = ["edge `__end__` -> `a`: nothing leads out of the end"];
-    assert_eq!(refusals(|g| _ = g.edge(END, "a")), out);
+    assert_eq!(refusals(|g| _ = g.add_edge(END, "a")), out);
     let into = ["edge `a` -> `__start__`: nothing leads to the start"];
-    assert_eq!(refusals(|g| _ = g.edge("a", START)), into);
-    let route = refusals(|g| _ = g.route(END, |_| "a", ["a"]).route("a", |_| END, [START, END]));
+    assert_eq!(refusals(|g| _ = g.add_edge("a", START)), into);
+    let route = refusals(|g| {
+        _ = g.add_conditional_edges(END, |_| "a", ["a"]).add_conditional_edges("a", |_| END, [START, END])
+    });
     assert_eq!(route.len(), 2, "{route:?}");
 }
 
-/// R-REF-2: a graph that nothing enters does not compile, whatever its nodes lead to.
+/// R-REF-2: a graph without an edge from the start does not compile, whatever its other edges are.
 #[test]
 fn a_graph_needs_a_way_in() {
     for compat in PROFILES {
         let mut g = graph("g");
-        let [a, b] = ["a", "b"].map(|name| g.node(name, says(name)));
-        g.edge(a, b).edge(b, END).compat(compat);
+        let [a, b] = ["a", "b"].map(|name| g.add_node(name, says(name)));
+        g.add_edge(a, b).add_edge(b, END).compat(compat);
         let error = refused(g.compile());
         assert!(error.to_string().contains("nothing leads out of the start"), "{error}");
-        g.edge(START, a);
+        g.add_edge(START, a);
         assert!(g.compile().is_ok());
     }
 }
 
-/// What a drawing gets besides, and what is said of it.
-type Refusal = (fn(&mut Graph<Record>), &'static str);
+/// An addition to a graph, and its error.
+type Refusal = (fn(&mut StateGraph<DynamicState>), &'static str);
 
-/// R-REF-3: an edge, a route or a declared command to a node that is not there is refused with both its ends.
+/// R-REF-3: an edge, a conditional edge or a declared goto to an unknown node is rejected with both endpoints.
 #[test]
 fn a_way_to_nowhere_is_told_with_both_ends() {
     let rows: [Refusal; 5] = [
-        (|g| _ = g.edge("a", "nowhere"), "edge `a` -> `nowhere`: no node `nowhere`"),
-        (|g| _ = g.edge("nowhere", "a"), "edge `nowhere` -> `a`: no node `nowhere`"),
-        (|g| _ = g.route("a", |_| END, ["nowhere", "__end__"]), "route `a` -> `nowhere`: no node `nowhere`"),
-        (|g| _ = g.route_by("a", |_| "k", [("k", "nowhere")], None), "route `a` -> `nowhere`: no node `nowhere`"),
+        (|g| _ = g.add_edge("a", "nowhere"), "edge `a` -> `nowhere`: no node `nowhere`"),
+        (|g| _ = g.add_edge("nowhere", "a"), "edge `nowhere` -> `a`: no node `nowhere`"),
+        (
+            |g| _ = g.add_conditional_edges("a", |_| END, ["nowhere", "__end__"]),
+            "route `a` -> `nowhere`: no node `nowhere`",
+        ),
+        (
+            |g| _ = g.add_conditional_edges_by_key("a", |_| "k", [("k", "nowhere")], None),
+            "route `a` -> `nowhere`: no node `nowhere`",
+        ),
         (
             |g| {
-                let jump = g.node("jump", node(says("jump")).goto(["nowhere"]));
-                g.edge("a", jump).edge(jump, END);
+                let jump = g.add_node("jump", node(says("jump")).goto_targets(["nowhere"]));
+                g.add_edge("a", jump).add_edge(jump, END);
             },
             "goto `jump` -> `nowhere`: no node `nowhere`",
         ),
@@ -77,7 +87,7 @@ fn a_way_to_nowhere_is_told_with_both_ends() {
     }
 }
 
-/// R-REF-4: a name that is taken, reserved or would not fit into a path is refused.
+/// R-REF-4: a name that is taken, reserved or not valid in a namespace is rejected.
 #[test]
 fn names_are_unique_free_and_fit_into_paths() {
     let rows = [
@@ -91,64 +101,65 @@ fn names_are_unique_free_and_fit_into_paths() {
     ];
     for (name, message) in rows {
         let found = refusals(|g| {
-            let other = g.node(name, says("other"));
-            g.edge(START, other).edge(other, END);
+            let other = g.add_node(name, says("other"));
+            g.add_edge(START, other).add_edge(other, END);
         });
         assert_eq!(found, [message], "{name}");
     }
 }
 
-/// R-REF-5: a join from or to a node that is not there is refused.
+/// R-REF-5: a join from or to an unknown node is rejected.
 #[test]
 fn a_join_names_nodes_that_are_there() {
     let from = refusals(|g| {
-        let b = g.node("b", says("b"));
-        g.join(["a", "nowhere"], b).edge(b, END);
+        let b = g.add_node("b", says("b"));
+        g.add_join(["a", "nowhere"], b).add_edge(b, END);
     });
     assert_eq!(from, ["join `nowhere` -> `b`: no node `nowhere`"]);
     let to = refusals(|g| {
-        let b = g.node("b", says("b"));
-        g.edge(START, b).edge(b, END).join(["a", "b"], "nowhere");
+        let b = g.add_node("b", says("b"));
+        g.add_edge(START, b).add_edge(b, END).add_join(["a", "b"], "nowhere");
     });
     assert_eq!(to, ["join `a, b` -> `nowhere`: no node `nowhere`"]);
 }
 
-/// R-REF-6: a field is declared once, with one reducer; naming it in an input or output schema leaves the reducer on.
+/// R-REF-6: a field is declared once, with one reducer; naming it in an input or output schema does not change the
+/// reducer.
 #[tokio::test]
 async fn a_field_has_one_reducer() {
     for second in [field("log").reducer("add"), field("log")] {
         let error = refused(Schema::builder("state").field(field("log").reducer("append")).field(second).build());
-        assert_eq!(error.code(), Code::InvalidGraph);
-        assert!(error.problems()[0].message.contains("field `log` is declared twice"), "{error}");
+        assert_eq!(error.code(), ErrorCode::InvalidGraph);
+        assert!(error.diagnostics()[0].message.contains("field `log` is declared twice"), "{error}");
     }
     for compat in PROFILES {
         let mut g = graph("g");
-        let a = g.node("a", says("a"));
-        g.edge(START, a).edge(a, END).input(["log"]).output(["log"]).compat(compat);
-        let done = g.compile().unwrap().run(json!({ "log": ["in"] })).await.unwrap();
+        let a = g.add_node("a", says("a"));
+        g.add_edge(START, a).add_edge(a, END).input_fields(["log"]).output_fields(["log"]).compat(compat);
+        let done = g.compile().unwrap().invoke(json!({ "log": ["in"] })).await.unwrap();
         assert_eq!(done.to_json().unwrap(), json!({ "log": ["in", "a"] }));
     }
 }
 
-/// R-REF-7: what the engine computes for a node is no field of input or output, in a schema or in a value.
+/// R-REF-7: values that the engine computes for a node are not fields of input or output, in a schema or in a value.
 #[tokio::test]
 async fn computed_values_are_no_fields() {
-    let found = refusals(|g| _ = g.input(["n", "remaining_steps"]).output(["is_last_step"]));
+    let found = refusals(|g| _ = g.input_fields(["n", "remaining_steps"]).output_fields(["is_last_step"]));
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].contains("input") && found[0].contains("`remaining_steps`"), "{found:?}");
     assert!(found[1].contains("output") && found[1].contains("`is_last_step`"), "{found:?}");
     let given = |compat| {
         let mut g = graph("g");
-        let a = g.node("a", |cx: Cx| json!({ "log": [cx.remaining_steps() == 1] }));
-        g.edge(START, a).edge(a, END).compat(compat);
-        g.compile().unwrap().run(json!({ "n": 0, "remaining_steps": 1 }))
+        let a = g.add_node("a", |cx: TaskContext| json!({ "log": [cx.remaining_steps() == 1] }));
+        g.add_edge(START, a).add_edge(a, END).compat(compat);
+        g.compile().unwrap().invoke(json!({ "n": 0, "remaining_steps": 1 }))
     };
-    assert_eq!(refused(given(Compat::Strict).await).code(), Code::InputInvalid);
-    // An unknown name is left out there, and changes nothing of what is computed.
+    assert_eq!(refused(given(Compat::Strict).await).code(), ErrorCode::InputInvalid);
+    // In the LangGraph profile an unknown name is dropped, and does not affect the computed value.
     assert_eq!(value_of(&given(Compat::LangGraph).await.unwrap(), "log"), json!([false]));
 }
 
-/// R-REF-9: a breakpoint before or after a node that is not there is refused.
+/// R-REF-9: a breakpoint before or after an unknown node is rejected.
 #[test]
 fn breakpoints_stand_at_nodes_that_are_there() {
     let message = ["breakpoint at unknown node `nowhere`"];
@@ -156,18 +167,19 @@ fn breakpoints_stand_at_nodes_that_are_there() {
     assert_eq!(refusals(|g| _ = g.interrupt_after(["nowhere", "*"])), message);
 }
 
-/// R-REF-10: a plain function runs in one go, so a limit on it is refused; an async one can have a limit.
+/// R-REF-10: a synchronous function cannot be stopped, so a timeout on it is rejected; an async one can have a
+/// timeout.
 #[test]
 fn a_limit_on_what_cannot_be_stopped_is_refused() {
-    fn compiles<M>(node: impl IntoNode<Record, (), M>) -> superstep::Result<Compiled<Record>> {
+    fn compiles<M>(node: impl IntoNode<DynamicState, (), M>) -> superstep::Result<CompiledGraph<DynamicState>> {
         let mut g = graph("g");
-        let slow = g.node("slow", node);
-        g.edge(START, slow).edge(slow, END).compile()
+        let slow = g.add_node("slow", node);
+        g.add_edge(START, slow).add_edge(slow, END).compile()
     }
     let second = Duration::from_secs(1);
-    for limit in [Timeout::run(second), Timeout::idle(second)] {
+    for limit in [TimeoutPolicy::run_timeout(second), TimeoutPolicy::idle_timeout(second)] {
         let error = refused(compiles(node(says("x")).timeout(limit.clone())));
-        assert_eq!((error.code(), error.problems().len()), (Code::InvalidGraph, 1));
+        assert_eq!((error.code(), error.diagnostics().len()), (ErrorCode::InvalidGraph, 1));
         for word in ["`slow`", "timeout", "`async`", "`blocking(..)`"] {
             assert!(error.to_string().contains(word), "{word} in {error}");
         }
@@ -177,7 +189,7 @@ fn a_limit_on_what_cannot_be_stopped_is_refused() {
     assert!(compiles(says("x")).is_ok());
 }
 
-/// R-REF-10: blocking work is left behind at its limit: the run fails there, and what comes late counts for nothing.
+/// R-REF-10: a blocking node continues after its timeout: the run fails, and the late result is ignored.
 #[tokio::test(start_paused = true)]
 async fn blocking_work_is_left_behind_at_its_limit() {
     let ((open, gate), (tell, told)) = (channel::<()>(), channel::<()>());
@@ -188,87 +200,100 @@ async fn blocking_work_is_left_behind_at_its_limit() {
         tell.send(()).unwrap();
         json!({ "log": ["late"] })
     };
-    let slow = g.node("slow", blocking(work).timeout(Duration::from_secs(3)));
-    g.edge(START, slow).edge(slow, END).checkpointer(Memory::new());
+    let slow = g.add_node("slow", blocking(work).timeout(Duration::from_secs(3)));
+    g.add_edge(START, slow).add_edge(slow, END).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
-    // Paused time does not jump while blocking work is under way: the clock is moved by hand.
-    let run = graph.run(json!({ "n": 0 })).thread("t").clock(TokioClock::new()).spawn();
+    // Paused time does not advance automatically while a blocking task runs: the clock is advanced explicitly.
+    let run = graph.invoke(json!({ "n": 0 })).thread("t").clock(TokioClock::new()).spawn();
     settle().await;
     tokio::time::advance(Duration::from_secs(4)).await;
-    assert_eq!(refused(run.await).code(), Code::Timeout);
+    assert_eq!(refused(run.await).code(), ErrorCode::Timeout);
     open.send(()).unwrap();
     told.recv().unwrap();
-    assert_eq!(log(&graph.threads().state("t").await.unwrap().state), Vec::<String>::new());
+    assert_eq!(log(&graph.threads().get_state("t").await.unwrap().state), Vec::<String>::new());
 }
 
-/// R-DEF-9: a graph may be compiled as often as one likes, defaults and handler included, also after it was refused.
+/// R-DEF-9: a graph can be compiled repeatedly, with defaults and handler, also after an error.
 #[tokio::test]
 async fn a_drawing_compiles_again_after_it_was_mended() {
     use superstep::{Cache, CachePolicy};
     let mut g = graph("g");
-    let a = g.node("a", node(says("a")).cache(CachePolicy::by_input()));
-    g.edge(START, a).edge(a, END).interrupt_before(["b"]);
-    g.default_on_error(|| ()).default_timeout(Duration::from_secs(9)).default_retry(Retry::exponential(2));
+    let a = g.add_node("a", node(says("a")).cache(CachePolicy::by_input()));
+    g.add_edge(START, a).add_edge(a, END).interrupt_before(["b"]);
+    g.default_error_handler(|| ()).default_timeout(Duration::from_secs(9)).default_retry(RetryPolicy::exponential(2));
     for _ in 0..2 {
         let error = refused(g.compile());
-        assert_eq!(error.problems().len(), 2, "{error}");
+        assert_eq!(error.diagnostics().len(), 2, "{error}");
     }
     g.cache(Cache::new());
-    let b = g.node("b", says("b"));
-    g.edge(a, b).edge(b, END);
+    let b = g.add_node("b", says("b"));
+    g.add_edge(a, b).add_edge(b, END);
     for _ in 0..2 {
-        assert_eq!(g.compile().unwrap().run(json!({ "n": 0 })).await.unwrap().next, ["b"]);
+        assert_eq!(g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap().next, ["b"]);
     }
 }
 
-/// R-REF-13, R-REF-14: a field that is closed to a node is not seen by it, one outside the output not by the caller;
-/// both are there for those who declare them.
+/// R-REF-13, R-REF-14: a private field is hidden from nodes, a field outside the output schema from the caller; both
+/// are visible to those that declare them.
 #[tokio::test]
 async fn nodes_and_callers_see_what_is_theirs() {
     for compat in PROFILES {
         let mut graph = dynamic(
             json!({ "topic": null, "note": null, "draft": { "private": true, "default": "none" }, "log": log_field() }),
         );
-        let write = graph.node("write", node(|| json!({ "draft": "d1", "note": "n1" })).writes(["draft"]));
-        let look = |state: View<Record>| {
+        let write = graph.add_node("write", node(|| json!({ "draft": "d1", "note": "n1" })).writes(["draft"]));
+        let look = |state: View<DynamicState>| {
             let seen: Vec<String> = state.to_json().as_object().unwrap().keys().cloned().collect();
             json!({ "log": format!("{} sees {}", state.get("topic"), seen.join(" ")) })
         };
-        let open = graph.node("open", node(look).reads(["draft"]));
-        let closed = graph.node("closed", look);
-        graph.sequence([START, write.into(), open.into(), closed.into(), END]).output(["log"]).compat(compat);
+        let open = graph.add_node("open", node(look).reads(["draft"]));
+        let closed = graph.add_node("closed", look);
+        graph
+            .add_sequence([START, write.into(), open.into(), closed.into(), END])
+            .output_fields(["log"])
+            .compat(compat);
         let graph = graph.compile().unwrap();
-        let done = graph.run(json!({ "topic": "t" })).thread("t").await.unwrap();
+        let done = graph.invoke(json!({ "topic": "t" })).thread("t").await.unwrap();
         let expected = [r#""t" sees draft log note topic"#, r#""t" sees log note topic"#];
         assert_eq!(done.to_json().unwrap(), json!({ "log": expected }));
         assert_eq!((&*done.state.get("note"), &*done.state.get("draft")), (&Value::Null, &json!("none")));
-        assert_eq!(*graph.threads().state("t").await.unwrap().state.get("note"), json!("n1"));
+        assert_eq!(*graph.threads().get_state("t").await.unwrap().state.get("note"), json!("n1"));
     }
 }
 
-/// R-REF-15: without declared targets a route may name any node; a result outside its map or its targets is an error.
+/// R-REF-15: without declared targets a conditional edge may name any node; a result outside its map or its targets
+/// is an error.
 #[tokio::test]
 async fn a_route_leads_anywhere_or_where_it_declares() {
     for compat in PROFILES {
-        let drawn = |draw: fn(&mut Graph<Record>)| {
+        let drawn = |draw: fn(&mut StateGraph<DynamicState>)| {
             let mut g = graph("g");
-            let [a, b, c] = ["a", "b", "c"].map(|name| g.node(name, says(name)));
-            g.edge(START, a).edge(b, END).edge(c, END).edge(a, b).edge(b, c).compat(compat);
+            let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, says(name)));
+            g.add_edge(START, a).add_edge(b, END).add_edge(c, END).add_edge(a, b).add_edge(b, c).compat(compat);
             draw(&mut g);
-            g.compile().unwrap().run(json!({ "n": 0 }))
+            g.compile().unwrap().invoke(json!({ "n": 0 }))
         };
         let log = async |draw| value_of(&drawn(draw).await.unwrap(), "log");
-        assert_eq!(log(|g| _ = g.route("a", |_| "c", Routes::ANYWHERE)).await, json!(["a", "b", "c", "c"]));
-        let map = |g: &mut Graph<Record>| _ = g.route_by("a", |_| "key", [("key", Endpoint::from("c"))], None);
+        assert_eq!(
+            log(|g| _ = g.add_conditional_edges("a", |_| "c", RouteTargets::ANY)).await,
+            json!(["a", "b", "c", "c"])
+        );
+        let map = |g: &mut StateGraph<DynamicState>| {
+            _ = g.add_conditional_edges_by_key("a", |_| "key", [("key", Endpoint::from("c"))], None)
+        };
         assert_eq!(log(map).await, json!(["a", "b", "c", "c"]));
-        let refusals: [fn(&mut Graph<Record>); 3] = [
-            |g| _ = g.route("a", |_| "elsewhere", Routes::ANYWHERE),
-            |g| _ = g.route("a", |_| "c", ["b"]),
-            |g| _ = g.route_by("a", |_| "other", [("key", Endpoint::from("c"))], None),
+        let refusals: [fn(&mut StateGraph<DynamicState>); 3] = [
+            |g| _ = g.add_conditional_edges("a", |_| "elsewhere", RouteTargets::ANY),
+            |g| _ = g.add_conditional_edges("a", |_| "c", ["b"]),
+            |g| _ = g.add_conditional_edges_by_key("a", |_| "other", [("key", Endpoint::from("c"))], None),
         ];
         for draw in refusals {
             let error = refused(drawn(draw).await);
-            assert_eq!((error.code(), error.place().node.as_deref()), (Code::InvalidRoute, Some("a")), "{error}");
+            assert_eq!(
+                (error.code(), error.location().node.as_deref()),
+                (ErrorCode::InvalidRoute, Some("a")),
+                "{error}"
+            );
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Case 63: threads that earlier versions stored go on, those of later versions are refused.
+//! Case 63: threads of earlier format versions continue, those of later versions are rejected.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use superstep::core::checkpoint::{Checkpoint, FORMAT_VERSION, FieldChange, Namespace, Pending};
+use superstep::core::checkpoint::{Checkpoint, CheckpointNamespace, FORMAT_VERSION, FieldChange, PendingEntry};
 use superstep::core::id::RunId;
 use superstep::core::port::{Checkpointer, Commit};
 use superstep::prelude::*;
-use superstep::{Code, Compiled, Record, ThreadStatus};
+use superstep::{CompiledGraph, DynamicState, ErrorCode, ThreadStatus};
 
-use crate::engine::{graph, says};
+use crate::fixtures::{graph, says};
 use crate::support::{log, refused};
 
-/// A thread of format 1, recorded once and never changed: its second checkpoint has a finished task and a question.
+/// A thread of format 1, recorded once and never changed: its second checkpoint has a finished task and an interrupt.
 const FORMAT_1: &str = r#"[
   { "checkpoint": {
       "format": 1, "id": "00000000-0000-0000-0000-000000000002", "parent": null, "thread": "t", "namespace": "",
@@ -43,17 +43,17 @@ const FORMAT_1: &str = r#"[
           "namespace": "", "name": "name", "value": "who are you?", "schema": { "type": "string" } } }] }
 ]"#;
 
-/// One recorded commit.
+/// A recorded commit.
 #[derive(Deserialize)]
 struct Recorded {
     checkpoint: Checkpoint,
     changes: Vec<FieldChange>,
-    pending: Vec<Pending>,
+    pending: Vec<PendingEntry>,
 }
 
-/// A store that holds what was recorded.
-async fn holding(recorded: Value) -> Memory {
-    let memory = Memory::new();
+/// Creates a checkpointer with the recorded commits.
+async fn holding(recorded: Value) -> MemoryCheckpointer {
+    let memory = MemoryCheckpointer::new();
     let lease = memory.acquire(&"t".into(), RunId::from_bits(1)).await.unwrap();
     for Recorded { checkpoint, changes, pending } in serde_json::from_value::<Vec<Recorded>>(recorded).unwrap() {
         let commit = Commit {
@@ -61,7 +61,7 @@ async fn holding(recorded: Value) -> Memory {
             changes: changes.into(),
             pending,
             status: Some(ThreadStatus::Interrupted),
-            ..Commit::empty(lease.clone(), Namespace::root())
+            ..Commit::empty(lease.clone(), CheckpointNamespace::root())
         };
         memory.commit(&commit).await.unwrap();
     }
@@ -70,41 +70,45 @@ async fn holding(recorded: Value) -> Memory {
 }
 
 /// The graph that was recorded.
-fn survey(memory: Memory, noted: &'static str) -> Compiled<Record> {
+fn survey(memory: MemoryCheckpointer, noted: &'static str) -> CompiledGraph<DynamicState> {
     let mut g = graph("survey");
-    let greet = g.node("greet", says("greet"));
-    let note = g.node("note", move || json!({ "n": 1, "log": [noted] }));
-    let ask = g.node("ask", async |ask: Ask| {
-        let name: String = ask.person("name", "who are you?").await?;
+    let greet = g.add_node("greet", says("greet"));
+    let note = g.add_node("note", move || json!({ "n": 1, "log": [noted] }));
+    let ask = g.add_node("ask", async |ask: Interrupts| {
+        let name: String = ask.raise("name", "who are you?").await?;
         Ok::<_, NodeError>(json!({ "log": [name] }))
     });
-    let thank = g.node("thank", |s: View<Record>| json!({ "text": format!("thanks from {}", s.get("n")) }));
-    g.edge(START, greet).edge(greet, note).edge(greet, ask).join([note, ask], thank).edge(thank, END);
+    let thank = g.add_node("thank", |s: View<DynamicState>| json!({ "text": format!("thanks from {}", s.get("n")) }));
+    g.add_edge(START, greet)
+        .add_edge(greet, note)
+        .add_edge(greet, ask)
+        .add_join([note, ask], thank)
+        .add_edge(thank, END);
     g.checkpointer(memory);
     g.compile().unwrap()
 }
 
-/// R-REF-63: a thread of format 1 loads with its history, its finished task and its question, and goes on.
+/// R-REF-63: a thread of format 1 loads with its history, its finished task and its interrupt, and continues.
 #[tokio::test]
 async fn a_thread_of_format_1_goes_on() {
     let memory = holding(serde_json::from_str(FORMAT_1).unwrap()).await;
     let graph = survey(memory, "noted again");
-    let saved = graph.threads().state("t").await.unwrap();
+    let saved = graph.threads().get_state("t").await.unwrap();
     assert_eq!((log(&saved.state), &*saved.state.get("title")), (vec!["greet".to_owned()], &json!("survey")));
     assert_eq!(
-        (saved.next.as_slice(), saved.questions()[0].name.as_str()),
+        (saved.next.as_slice(), saved.interrupts()[0].name.as_str()),
         (&["note".into(), "ask".into()][..], "name")
     );
     assert_eq!(saved.checkpoint.metadata["user"], "ann");
-    let first = graph.threads().history("t", &Default::default()).await.unwrap().pop().unwrap();
+    let first = graph.threads().get_state_history("t", &Default::default()).await.unwrap().pop().unwrap();
     assert_eq!((first.checkpoint.step, log(&first.state).len()), (0, 0));
     let done = graph.resume("t", "Ann").await.unwrap();
     assert_eq!(log(&done.state), ["greet", "note", "Ann"]);
     assert_eq!((&*done.state.get("n"), &*done.state.get("text")), (&json!(3), &json!("thanks from 3")));
 }
 
-/// R-REF-63: a checkpoint of a later format is refused with both numbers, whatever is asked of its thread, and nothing
-/// is written over it.
+/// R-REF-63: a checkpoint of a later format is rejected with both version numbers, for every operation on its thread,
+/// and nothing is overwritten.
 #[tokio::test]
 async fn a_thread_of_a_later_format_is_refused() {
     let mut recorded: Value = serde_json::from_str(FORMAT_1).unwrap();
@@ -112,17 +116,17 @@ async fn a_thread_of_a_later_format_is_refused() {
     let memory = holding(recorded).await;
     let graph = survey(memory.clone(), "note");
     let errors = [
-        refused(graph.threads().state("t").await),
-        refused(graph.threads().history("t", &Default::default()).await),
-        refused(graph.go_on("t").await),
+        refused(graph.threads().get_state("t").await),
+        refused(graph.threads().get_state_history("t", &Default::default()).await),
+        refused(graph.continue_thread("t").await),
         refused(graph.resume("t", "Ann").await),
-        refused(graph.run(json!({ "n": 1 })).thread("t").await),
-        refused(graph.threads().update("t", json!({ "n": 1 })).await),
+        refused(graph.invoke(json!({ "n": 1 })).thread("t").await),
+        refused(graph.threads().update_state("t", json!({ "n": 1 })).await),
     ];
     for error in errors {
-        assert_eq!((error.code(), error.http_status()), (Code::CheckpointTooNew, 409), "{error}");
+        assert_eq!((error.code(), error.http_status()), (ErrorCode::CheckpointTooNew, 409), "{error}");
         let words = [format!("format {}", FORMAT_VERSION + 1), format!("knows {FORMAT_VERSION}")];
-        assert!(words.iter().all(|word| error.message().contains(word)) && error.advice().is_some(), "{error}");
+        assert!(words.iter().all(|word| error.message().contains(word)) && error.help().is_some(), "{error}");
     }
     assert_eq!(memory.stats().await.unwrap().checkpoints, 2);
 }

@@ -1,20 +1,20 @@
-//! What the failure or success of one task means for the others of its superstep.
+//! Branch policies: the effect of the failure or success of one task on the others of its superstep.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep::core::port::BoxFuture;
 use superstep::prelude::*;
-use superstep::{BranchPolicy, Code, Compat, Compiled, Record, Result};
+use superstep::{BranchPolicy, Compat, CompiledGraph, DynamicState, ErrorCode, Result};
 use tokio::time::{Instant, sleep};
 
-use crate::engine::{Count, field, graph, says};
+use crate::fixtures::{CallCounter, field, graph, says};
 
 /// Sends one task for each number of seconds; a negative one fails after that time.
-fn fan(policy: BranchPolicy, seconds: &'static [i64], finished: &Count) -> Compiled<Record> {
+fn fan(policy: BranchPolicy, seconds: &'static [i64], finished: &CallCounter) -> CompiledGraph<DynamicState> {
     let (mut g, finished) = (graph("g"), finished.clone());
-    let fan = g.node("fan", || ());
-    let work = move |sent: Sent<i64>| {
+    let fan = g.add_node("fan", || ());
+    let work = move |sent: SendPayload<i64>| {
         let finished = finished.clone();
         async move {
             sleep(Duration::from_secs(sent.unsigned_abs())).await;
@@ -26,14 +26,23 @@ fn fan(policy: BranchPolicy, seconds: &'static [i64], finished: &Count) -> Compi
             }
         }
     };
-    let work = g.node("work", node(work).branches(policy));
-    let (left, right) = (g.node("left", later("left")), g.node("right", later("right")));
-    g.edge(START, fan).edge(work, left).edge(work, right).edge(left, END).edge(right, END).checkpointer(Memory::new());
-    g.route(fan, move |_: &Record| seconds.iter().map(|i| Send::new(work, *i)).collect::<Vec<_>>(), [work]);
+    let work = g.add_node("work", node(work).branch_policy(policy));
+    let (left, right) = (g.add_node("left", later("left")), g.add_node("right", later("right")));
+    g.add_edge(START, fan)
+        .add_edge(work, left)
+        .add_edge(work, right)
+        .add_edge(left, END)
+        .add_edge(right, END)
+        .checkpointer(MemoryCheckpointer::new());
+    g.add_conditional_edges(
+        fan,
+        move |_: &DynamicState| seconds.iter().map(|i| SendTo::new(work, *i)).collect::<Vec<_>>(),
+        [work],
+    );
     g.compile().unwrap()
 }
 
-/// A node that takes ten minutes, so that what is left of the superstep before it would show.
+/// A node that takes ten minutes, so that remaining tasks of the previous superstep would be noticed.
 fn later(word: &'static str) -> impl Fn() -> BoxFuture<'static, Value> + std::marker::Send + Sync {
     move || {
         Box::pin(async move {
@@ -43,24 +52,24 @@ fn later(word: &'static str) -> impl Fn() -> BoxFuture<'static, Value> + std::ma
     }
 }
 
-/// The log or the error, how many tasks came to their end, and how many seconds it took.
+/// Returns the log or the error, the number of tasks that ended, and the seconds that passed.
 async fn fanned(policy: BranchPolicy, seconds: &'static [i64]) -> (Result<Value>, usize, u64) {
-    let (finished, started) = (Count::default(), Instant::now());
-    let done = fan(policy, seconds, &finished).run(json!({ "n": 0 })).thread("t").await;
+    let (finished, started) = (CallCounter::default(), Instant::now());
+    let done = fan(policy, seconds, &finished).invoke(json!({ "n": 0 })).thread("t").await;
     let log = done.map(|done| field(&done, "log"));
     (log, finished.get(), started.elapsed().as_secs())
 }
 
-/// Branch policy (no id): by default the others run to their end, then the run fails.
+/// Branch policy (no id): by default the other tasks run to their end, then the run fails.
 #[tokio::test(start_paused = true)]
 async fn by_default_the_others_run_to_their_end() {
     for policy in [BranchPolicy::Inherit, BranchPolicy::SettleAll] {
         let (log, finished, after) = fanned(policy, &[-1, 3, 5]).await;
-        assert_eq!((log.unwrap_err().code(), finished, after), (Code::NodeFailed, 3, 5));
+        assert_eq!((log.unwrap_err().code(), finished, after), (ErrorCode::NodeFailed, 3, 5));
     }
 }
 
-/// Branch policy (no id): told to fail fast, the first failure stops the others.
+/// Branch policy (no id): with fail-fast, the first failure stops the others.
 #[tokio::test(start_paused = true)]
 async fn the_first_failure_may_stop_the_others() {
     let (log, finished, after) = fanned(BranchPolicy::FailFast, &[5, -1, 3]).await;
@@ -83,7 +92,8 @@ async fn a_quorum_needs_some_to_succeed() {
     }
 }
 
-/// Branch policy (no id): in a race the first success counts alone, and what it stopped never shows in a later superstep.
+/// Branch policy (no id): in a race only the first success applies, and stopped tasks never appear in a later
+/// superstep.
 #[tokio::test(start_paused = true)]
 async fn in_a_race_the_first_success_counts_alone() {
     let rows: [(&'static [i64], Option<Value>); 4] = [
@@ -99,7 +109,7 @@ async fn in_a_race_the_first_success_counts_alone() {
     }
 }
 
-/// Branch policy (no id): tasks that end at the same moment as the winner of a race do no harm either.
+/// Branch policy (no id): tasks that end at the same moment as the winner of a race have no effect either.
 #[tokio::test(start_paused = true)]
 async fn a_race_of_equals_has_one_winner() {
     for _ in 0..20 {
@@ -108,32 +118,32 @@ async fn a_race_of_equals_has_one_winner() {
     }
 }
 
-/// R-GRA-45, R-REF-52, R-PRB-9: one of three tasks fails: nothing of the superstep is applied, and on going on only it runs
-/// again.
+/// R-GRA-45, R-REF-52, R-PRB-9: one of three tasks fails: nothing of the superstep is applied, and after continuing
+/// only that task runs again.
 #[tokio::test]
 async fn a_failed_superstep_applies_nothing_and_finished_tasks_do_not_run_again() {
     for compat in [Compat::Strict, Compat::LangGraph] {
-        let (mut g, runs) = (graph("g"), [Count::default(), Count::default(), Count::default()]);
-        let before = g.node("before", says("before"));
-        g.edge(START, before).compat(compat).on_failure(BranchPolicy::SettleAll);
+        let (mut g, runs) = (graph("g"), [CallCounter::default(), CallCounter::default(), CallCounter::default()]);
+        let before = g.add_node("before", says("before"));
+        g.add_edge(START, before).compat(compat).branch_policy(BranchPolicy::SettleAll);
         for (place, name) in ["a", "b", "c"].into_iter().enumerate() {
             let count = runs[place].clone();
-            let task = g.node(name, move || match (place, count.up()) {
+            let task = g.add_node(name, move || match (place, count.up()) {
                 (1, 1) => Err(NodeError::new("the first time")),
                 _ => Ok(json!({ "log": [name], "n": 1 })),
             });
-            g.edge(before, task).edge(task, END);
+            g.add_edge(before, task).add_edge(task, END);
         }
-        g.checkpointer(Memory::new());
+        g.checkpointer(MemoryCheckpointer::new());
         let graph = g.compile().unwrap();
-        let error = graph.run(json!({ "n": 0 })).thread("t").await.unwrap_err();
-        assert_eq!(error.partial_state::<Record>().unwrap().get("log").into_owned(), json!(["before"]));
-        let saved = graph.threads().state("t").await.unwrap();
+        let error = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap_err();
+        assert_eq!(error.partial_state::<DynamicState>().unwrap().get("log").into_owned(), json!(["before"]));
+        let saved = graph.threads().get_state("t").await.unwrap();
         assert_eq!((saved.state.get("n").into_owned(), saved.next.len()), (json!(0), 3));
         let failed: Vec<&str> =
             saved.tasks.iter().filter(|task| task.error.is_some()).map(|task| &*task.node).collect();
         assert_eq!(failed, ["b"]);
-        let done = graph.go_on("t").await.unwrap();
+        let done = graph.continue_thread("t").await.unwrap();
         assert_eq!((field(&done, "log"), field(&done, "n")), (json!(["before", "a", "b", "c"]), json!(3)));
         assert_eq!(runs.map(|count| count.get()), [1, 2, 1]);
     }

@@ -1,31 +1,31 @@
-//! Cancelling a run from outside, and letting it stop at a step boundary.
+//! Cancelling a run from outside, and draining it at a superstep boundary.
 
 use std::time::Duration;
 
 use serde_json::json;
 use superstep::core::port::ThreadStatus;
 use superstep::prelude::*;
-use superstep::{Code, Compiled, Control, Record, Status};
+use superstep::{CompiledGraph, DynamicState, ErrorCode, RunControl, RunEnd};
 use tokio::time::{Instant, sleep};
 
-use crate::engine::{Count, field, graph, says, settle};
+use crate::fixtures::{CallCounter, field, graph, says, settle};
 
 struct Bench {
-    graph: Compiled<Record>,
-    quick: Count,
-    slow: Count,
+    graph: CompiledGraph<DynamicState>,
+    quick: CallCounter,
+    slow: CallCounter,
 }
 
 /// `first`, then `quick` beside `slow`, which takes an hour the first time, then the end.
 fn bench() -> Bench {
-    let (mut g, quick, slow) = (graph("g"), Count::default(), Count::default());
+    let (mut g, quick, slow) = (graph("g"), CallCounter::default(), CallCounter::default());
     let (quick_runs, slow_runs) = (quick.clone(), slow.clone());
-    let first = g.node("first", says("first"));
-    let q = g.node("quick", move || {
+    let first = g.add_node("first", says("first"));
+    let q = g.add_node("quick", move || {
         quick_runs.up();
         json!({ "log": ["quick"] })
     });
-    let s = g.node("slow", move || {
+    let s = g.add_node("slow", move || {
         let run = slow_runs.up();
         async move {
             if run == 1 {
@@ -34,17 +34,22 @@ fn bench() -> Bench {
             json!({ "log": ["slow"] })
         }
     });
-    g.edge(START, first).edge(first, q).edge(first, s).edge(q, END).edge(s, END).checkpointer(Memory::new());
+    g.add_edge(START, first)
+        .add_edge(first, q)
+        .add_edge(first, s)
+        .add_edge(q, END)
+        .add_edge(s, END)
+        .checkpointer(MemoryCheckpointer::new());
     Bench { graph: g.compile().unwrap(), quick, slow }
 }
 
-/// R-FWK-18, R-REF-113: a cancelled run ends within 100 ms with SS-013; the thread stays at its last whole superstep,
-/// finished siblings are kept and do not run again.
+/// R-FWK-18, R-REF-113: a cancelled run ends within 100 ms with SS-013; the thread stays at its last complete
+/// superstep, finished siblings are kept and do not run again.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_run_stops_at_once_and_keeps_what_is_done() {
     let Bench { graph, quick, slow } = bench();
-    let control = Control::new();
-    let run = graph.run(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
+    let control = RunControl::new();
+    let run = graph.invoke(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
     settle().await;
     assert_eq!((quick.get(), slow.get()), (1, 1));
     let asked = Instant::now();
@@ -53,34 +58,35 @@ async fn a_cancelled_run_stops_at_once_and_keeps_what_is_done() {
     assert!(asked.elapsed() < Duration::from_millis(100), "{:?}", asked.elapsed());
     assert_eq!(
         (error.code(), error.code().to_string(), error.exit_code()),
-        (Code::Cancelled, "SS-013".to_owned(), 130)
+        (ErrorCode::Cancelled, "SS-013".to_owned(), 130)
     );
-    assert_eq!(error.partial_state::<Record>().unwrap().get("log").into_owned(), json!(["first"]));
-    let saved = graph.threads().state("t").await.unwrap();
+    assert_eq!(error.partial_state::<DynamicState>().unwrap().get("log").into_owned(), json!(["first"]));
+    let saved = graph.threads().get_state("t").await.unwrap();
     assert_eq!(
         (saved.state.get("log").into_owned(), saved.next.clone()),
         (json!(["first"]), vec!["quick".to_owned(), "slow".to_owned()])
     );
     assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Idle));
-    assert_eq!(field(&graph.go_on("t").await.unwrap(), "log"), json!(["first", "quick", "slow"]));
+    assert_eq!(field(&graph.continue_thread("t").await.unwrap(), "log"), json!(["first", "quick", "slow"]));
     assert_eq!((quick.get(), slow.get()), (1, 2));
 }
 
-/// R-FWK-18: tasks that have ended when a run is cancelled are kept, also when the run had not heard of them yet.
+/// R-FWK-18: results of tasks that have ended when a run is cancelled are kept, also if the run had not received them
+/// yet.
 #[tokio::test]
 async fn what_has_ended_is_kept_although_nobody_had_heard_of_it() {
-    let (mut g, control, runs) = (graph("g"), Control::new(), Count::default());
+    let (mut g, control, runs) = (graph("g"), RunControl::new(), CallCounter::default());
     for name in ["one", "two"] {
         let runs = runs.clone();
-        let node = g.node(name, move || {
+        let node = g.add_node(name, move || {
             runs.up();
             json!({ "log": [name] })
         });
-        g.edge(START, node).edge(node, END);
+        g.add_edge(START, node).add_edge(node, END);
     }
     let hand = control.clone();
-    // Polled after the other two and before the run: it cancels while their results wait to be looked at.
-    let last = g.node("three", move || {
+    // Polled after the other two and before the run: it cancels while their results are pending.
+    let last = g.add_node("three", move || {
         let is_first = !hand.is_cancelled();
         hand.cancel();
         async move {
@@ -90,81 +96,81 @@ async fn what_has_ended_is_kept_although_nobody_had_heard_of_it() {
             json!({ "log": ["three"] })
         }
     });
-    g.edge(START, last).edge(last, END).checkpointer(Memory::new());
+    g.add_edge(START, last).add_edge(last, END).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
-    let error = graph.run(json!({ "n": 0 })).thread("t").control(control).await.unwrap_err();
-    assert_eq!((error.code(), runs.get()), (Code::Cancelled, 2));
-    let saved = graph.threads().state("t").await.unwrap();
-    let kept: Vec<(&str, bool)> = saved.tasks.iter().map(|task| (task.node.as_str(), task.is_done)).collect();
+    let error = graph.invoke(json!({ "n": 0 })).thread("t").control(control).await.unwrap_err();
+    assert_eq!((error.code(), runs.get()), (ErrorCode::Cancelled, 2));
+    let saved = graph.threads().get_state("t").await.unwrap();
+    let kept: Vec<(&str, bool)> = saved.tasks.iter().map(|task| (task.node.as_str(), task.is_finished)).collect();
     assert_eq!(kept, [("one", true), ("two", true)]);
     assert_eq!(graph.threads().status("t").await.unwrap(), Some(ThreadStatus::Idle));
-    assert_eq!(field(&graph.go_on("t").await.unwrap(), "log"), json!(["one", "two", "three"]));
+    assert_eq!(field(&graph.continue_thread("t").await.unwrap(), "log"), json!(["one", "two", "three"]));
     assert_eq!(runs.get(), 2);
 }
 
-/// R-FWK-18: a run cancelled before it starts, or while it waits for its turn, never runs.
+/// R-FWK-18: a run that is cancelled before it starts, or while it is queued, never runs.
 #[tokio::test(start_paused = true)]
 async fn a_run_cancelled_before_its_turn_never_runs() {
     let Bench { graph, slow, .. } = bench();
-    let control = Control::new();
+    let control = RunControl::new();
     control.cancel();
-    let early = graph.run(json!({ "n": 0 })).thread("t").control(control).await;
-    assert_eq!((early.unwrap_err().code(), slow.get()), (Code::Cancelled, 0));
-    let (_first, control) = (graph.run(json!({ "n": 0 })).thread("t").spawn(), Control::new());
+    let early = graph.invoke(json!({ "n": 0 })).thread("t").control(control).await;
+    assert_eq!((early.unwrap_err().code(), slow.get()), (ErrorCode::Cancelled, 0));
+    let (_first, control) = (graph.invoke(json!({ "n": 0 })).thread("t").spawn(), RunControl::new());
     settle().await;
-    let queued = graph.run(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
+    let queued = graph.invoke(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
     settle().await;
     let asked = Instant::now();
     control.cancel();
-    assert_eq!(queued.await.unwrap_err().code(), Code::Cancelled);
+    assert_eq!(queued.await.unwrap_err().code(), ErrorCode::Cancelled);
     assert!(asked.elapsed() < Duration::from_millis(100), "{:?}", asked.elapsed());
     assert_eq!(slow.get(), 1);
 }
 
-/// R-FWK-18, R-REF-113: cancelling reaches a graph inside, and nothing goes on in the background.
+/// R-FWK-18, R-REF-113: cancellation reaches a subgraph, and nothing continues in the background.
 #[tokio::test(start_paused = true)]
 async fn cancelling_reaches_graphs_inside() {
-    struct Dropped(Count);
+    struct Dropped(CallCounter);
     impl Drop for Dropped {
         fn drop(&mut self) {
             self.0.up();
         }
     }
-    let (mut inner, gone) = (graph("inner"), Count::default());
+    let (mut inner, gone) = (graph("inner"), CallCounter::default());
     let held = gone.clone();
-    let deep = inner.node("deep", move || {
+    let deep = inner.add_node("deep", move || {
         let held = Dropped(held.clone());
         async move {
             sleep(Duration::from_secs(3_600)).await;
             drop(held);
         }
     });
-    inner.edge(START, deep).edge(deep, END);
+    inner.add_edge(START, deep).add_edge(deep, END);
     let mut g = graph("outer");
-    let child = g.node("child", inner.compile().unwrap());
-    g.edge(START, child).edge(child, END).checkpointer(Memory::new());
-    let (graph, control) = (g.compile().unwrap(), Control::new());
-    let run = graph.run(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
+    let child = g.add_node("child", inner.compile().unwrap());
+    g.add_edge(START, child).add_edge(child, END).checkpointer(MemoryCheckpointer::new());
+    let (graph, control) = (g.compile().unwrap(), RunControl::new());
+    let run = graph.invoke(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
     settle().await;
     control.cancel();
-    assert_eq!(run.await.unwrap_err().code(), Code::Cancelled);
+    assert_eq!(run.await.unwrap_err().code(), ErrorCode::Cancelled);
     settle().await;
     assert_eq!(gone.get(), 1);
 }
 
-/// R-REF-115: a run that is drained stops at the next step boundary, saved and ready to go on.
+/// R-REF-115: a drained run stops at the next superstep boundary, saved and ready to continue.
 #[tokio::test]
 async fn a_drained_run_stops_between_two_supersteps() {
-    let (mut g, control) = (graph("g"), Control::new());
+    let (mut g, control) = (graph("g"), RunControl::new());
     let hand = control.clone();
-    let a = g.node("a", move |cx: Cx| {
+    let a = g.add_node("a", move |cx: TaskContext| {
         hand.drain();
         json!({ "log": ["a", cx.is_draining()] })
     });
-    let b = g.node("b", says("b"));
-    g.sequence([START, a.into(), b.into(), END]).checkpointer(Memory::new());
+    let b = g.add_node("b", says("b"));
+    g.add_sequence([START, a.into(), b.into(), END]).checkpointer(MemoryCheckpointer::new());
     let graph = g.compile().unwrap();
-    let stopped = graph.run(json!({ "n": 0 })).thread("t").control(control).await.unwrap();
-    assert_eq!((stopped.status.clone(), stopped.next.clone()), (Status::Drained, vec!["b".to_owned()]));
-    assert_eq!(field(&graph.go_on("t").await.unwrap(), "log"), json!(["a", true, "b"]));
+    let stopped = graph.invoke(json!({ "n": 0 })).thread("t").control(control).await.unwrap();
+    assert_eq!((stopped.end.clone(), stopped.next.clone()), (RunEnd::Drained, vec!["b".to_owned()]));
+    assert_eq!(field(&graph.continue_thread("t").await.unwrap(), "log"), json!(["a", true, "b"]));
 }

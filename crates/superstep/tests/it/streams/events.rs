@@ -1,12 +1,12 @@
-//! R-FWK-56 to R-FWK-59: events of version 2, in both forms.
+//! R-FWK-56 to R-FWK-59: events of protocol version 2, in both formats.
 
-use superstep::Memory;
+use superstep::MemoryCheckpointer;
 use superstep::testing::ManualClock;
 
 use super::*;
 
-async fn events<C: std::marker::Send + Sync + 'static>(run: Run<Chat, C>, form: EventForm) -> Vec<Value> {
-    let mut stream = run.stream_events().form(form);
+async fn events<C: std::marker::Send + Sync + 'static>(run: RunBuilder<Chat, C>, form: EventFormat) -> Vec<Value> {
+    let mut stream = run.stream_events().format(form);
     let mut told = Vec::new();
     while let Some(event) = stream.next().await {
         told.push(serde_json::to_value(&event).unwrap());
@@ -14,14 +14,14 @@ async fn events<C: std::marker::Send + Sync + 'static>(run: Run<Chat, C>, form: 
     told
 }
 
-fn chat() -> superstep::Compiled<Chat, SharedModel> {
-    let mut graph = Graph::<Chat, SharedModel>::new("chat");
-    let think = graph.node("think", node(think).tag("loud"));
-    graph.edge(START, think).edge(think, END).checkpointer(Memory::new());
+fn chat() -> superstep::CompiledGraph<Chat, SharedModel> {
+    let mut graph = StateGraph::<Chat, SharedModel>::new("chat");
+    let think = graph.add_node("think", node(think).tag("loud"));
+    graph.add_edge(START, think).add_edge(think, END).checkpointer(MemoryCheckpointer::new());
     graph.compile().unwrap()
 }
 
-/// The keys of an object, in order.
+/// Returns the keys of an object, in order.
 fn keys(object: &Value) -> String {
     let mut keys: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
@@ -35,8 +35,8 @@ fn line(event: &Value) -> String {
 /// R-FWK-57, R-FWK-59: the events of a run with a model, in order, with exactly these keys.
 #[tokio::test]
 async fn the_events_of_a_run_have_their_order_and_keys() {
-    let run = chat().run(Chat::input().messages("Hi")).thread("t").context(speaker("all is well"));
-    let told = events(run, EventForm::Superstep).await;
+    let run = chat().invoke(Chat::input().messages("Hi")).thread("t").context(speaker("all is well"));
+    let told = events(run, EventFormat::Superstep).await;
     insta::assert_snapshot!(told.iter().map(line).collect::<Vec<_>>().join("\n"), @r"
     on_chain_start chat input
     on_checkpoint chat checkpoint_id,next,source,step
@@ -59,12 +59,12 @@ async fn the_events_of_a_run_have_their_order_and_keys() {
     }
 }
 
-/// R-FWK-56: metadata says where and when; numbers rise, parents lead to the run.
+/// R-FWK-56: metadata contains scope and time; numbers ascend, parent ids lead to the run.
 #[tokio::test]
 async fn metadata_says_where_and_when() {
     let clock = ManualClock::default();
-    let run = chat().run(Chat::input().messages("Hi")).thread("t").context(speaker("a b")).clock(clock);
-    let told = events(run.tag("mine").metadata("user", "ada"), EventForm::Superstep).await;
+    let run = chat().invoke(Chat::input().messages("Hi")).thread("t").context(speaker("a b")).clock(clock);
+    let told = events(run.tag("mine").metadata("user", "ada"), EventFormat::Superstep).await;
     let mut last = 0;
     for event in &told {
         let seq = event["metadata"]["seq"].as_u64().unwrap();
@@ -86,10 +86,10 @@ async fn metadata_says_where_and_when() {
     assert_eq!(told.last().unwrap()["run_id"], run);
 }
 
-/// R-FWK-58: a piece is a text with the keys of the seed, and joined pieces are the message.
+/// R-FWK-58: a chunk is a text with the keys of the seed, and joined chunks are the message.
 #[tokio::test]
 async fn joined_pieces_are_the_message() {
-    let told = events(chat().run(hello()).context(speaker("so it is said")), EventForm::Superstep).await;
+    let told = events(chat().invoke(hello()).context(speaker("so it is said")), EventFormat::Superstep).await;
     let pieces: Vec<&Value> = told.iter().filter(|event| event["event"] == "on_chat_model_stream").collect();
     let joined: String = pieces.iter().map(|event| event["data"]["chunk"].as_str().unwrap()).collect();
     let end = told.iter().find(|event| event["event"] == "on_chat_model_end").unwrap();
@@ -101,10 +101,10 @@ async fn joined_pieces_are_the_message() {
     }
 }
 
-/// R-FWK-58: in LangChain's form a piece is a message, and events that LangChain does not know are left out.
+/// R-FWK-58: in the LangChain format a chunk is a message, and events that LangChain does not have are omitted.
 #[tokio::test]
 async fn langchains_form_has_messages_for_pieces() {
-    let told = events(chat().run(hello()).thread("t").context(speaker("a b")), EventForm::LangChain).await;
+    let told = events(chat().invoke(hello()).thread("t").context(speaker("a b")), EventFormat::LangChain).await;
     let piece = told.iter().find(|event| event["event"] == "on_chat_model_stream").unwrap();
     assert_eq!(
         (&piece["data"]["chunk"]["content"], &piece["data"]["chunk"]["type"]),
@@ -126,25 +126,25 @@ async fn langchains_form_has_messages_for_pieces() {
     assert!(start["data"]["input"]["messages"][0].is_array());
 }
 
-/// R-FWK-57: an error, a question, a warning, another attempt and a node's own event have their events.
+/// R-FWK-57: an error, an interrupt, a warning, a retry and a custom event of a node have their events.
 #[tokio::test]
 async fn what_else_a_run_says() {
-    let mut graph = Graph::<Chat>::new("says");
-    let talk = graph.node(
+    let mut graph = StateGraph::<Chat>::new("says");
+    let talk = graph.add_node(
         "talk",
-        node(|out: Writer, cx: Cx| async move {
-            out.event("status", json!({"status": "working"})).await?;
+        node(|out: StreamWriter, cx: TaskContext| async move {
+            out.send_named("status", json!({"status": "working"})).await?;
             if cx.attempt() == 1 { Err(NodeError::new("busy").retryable()) } else { Ok(()) }
         })
-        .retry(Retry::default()),
+        .retry(RetryPolicy::default()),
     );
-    let gate = graph.node("gate", |ask: Ask| async move {
-        let _: bool = ask.person("sure?", json!({"n": 1})).await?;
+    let gate = graph.add_node("gate", |ask: Interrupts| async move {
+        let _: bool = ask.raise("sure?", json!({"n": 1})).await?;
         Err::<(), _>(NodeError::new("no"))
     });
-    graph.edge(START, talk).edge(talk, gate).edge(gate, END).checkpointer(Memory::new());
+    graph.add_edge(START, talk).add_edge(talk, gate).add_edge(gate, END).checkpointer(MemoryCheckpointer::new());
     let graph = graph.compile().unwrap();
-    let told = events(graph.run(hello()).thread("t"), EventForm::Superstep).await;
+    let told = events(graph.invoke(hello()).thread("t"), EventFormat::Superstep).await;
     let find = |told: &[Value], name: &str| told.iter().find(|event| event["event"] == name).unwrap().clone();
     let own = find(&told, "on_custom_event");
     assert_eq!((&own["name"], &own["data"]), (&json!("status"), &json!({"status": "working"})));
@@ -158,7 +158,7 @@ async fn what_else_a_run_says() {
     );
     let saved = find(&told, "on_checkpoint");
     assert_eq!(keys(&saved["data"]), "checkpoint_id,next,source,step");
-    let told = events(graph.resume("t", true), EventForm::Superstep).await;
+    let told = events(graph.resume("t", true), EventFormat::Superstep).await;
     let error = find(&told, "on_chain_error");
     assert_eq!(error["name"], "gate");
     assert_eq!(keys(&error["data"]["error"]), "code,hint,message,retryable");
@@ -168,17 +168,17 @@ async fn what_else_a_run_says() {
     );
 }
 
-/// R-REF-136: each graph at each depth begins and ends once, inside of what it is in.
+/// R-REF-136: each graph at each depth starts and ends once, inside its parent.
 #[tokio::test]
 async fn each_graph_begins_and_ends_once() {
-    let mut leaf = Graph::<Chat>::new("leaf");
-    let write = leaf.node("write", || Chat::update().log("x"));
-    leaf.edge(START, write).edge(write, END);
-    let mut outer = Graph::<Chat>::new("outer");
-    let first = outer.node("first", leaf.compile().unwrap());
-    let second = outer.node("second", leaf.compile().unwrap());
-    outer.edge(START, first).edge(START, second).edge(first, END).edge(second, END);
-    let mut stream = outer.compile().unwrap().run(hello()).stream();
+    let mut leaf = StateGraph::<Chat>::new("leaf");
+    let write = leaf.add_node("write", || Chat::update().log("x"));
+    leaf.add_edge(START, write).add_edge(write, END);
+    let mut outer = StateGraph::<Chat>::new("outer");
+    let first = outer.add_node("first", leaf.compile().unwrap());
+    let second = outer.add_node("second", leaf.compile().unwrap());
+    outer.add_edge(START, first).add_edge(START, second).add_edge(first, END).add_edge(second, END);
+    let mut stream = outer.compile().unwrap().invoke(hello()).stream();
     let mut open: Vec<String> = Vec::new();
     let (mut begun, mut last) = (0, None);
     while let Some(event) = stream.next().await {

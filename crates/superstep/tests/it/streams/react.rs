@@ -1,18 +1,18 @@
-//! R-FWK-57, R-REF-134: the transcript of an agent that asks a model, runs tools, and asks again; and that nothing of its
-//! context leaves it.
+//! R-FWK-57, R-REF-134: the transcript of an agent that calls a model, runs tools, and calls the model again; nothing
+//! of its context is streamed.
 
-use superstep::Memory;
+use superstep::MemoryCheckpointer;
 use superstep::core::message::ToolCall;
-use superstep::core::port::Progress;
-use superstep::model::{Reply, Scripted};
-use superstep::tool::{Tools, wants_tools};
+use superstep::core::port::ToolProgress;
+use superstep::models::{ScriptedModel, ScriptedReply};
+use superstep::tools::{ToolSet, has_pending_tool_calls};
 
 use super::*;
 
 struct App {
     model: SharedModel,
-    tools: Tools,
-    /// Something that nobody outside may ever see.
+    tools: ToolSet,
+    /// A value that must never be visible outside.
     secret: &'static str,
 }
 
@@ -20,7 +20,7 @@ const MARKER: &str = "marker-7f3a9c51";
 
 /// How warm it is somewhere.
 #[tool(read_only)]
-async fn weather(city: String, progress: Progress, app: Ctx<App>) -> String {
+async fn weather(city: String, progress: ToolProgress, app: RunContext<App>) -> String {
     progress.send(format!("asking about {city}")).await;
     assert_eq!(app.secret, MARKER);
     format!("18 degrees in {city}")
@@ -32,19 +32,19 @@ async fn traffic() -> Result<String, superstep::ToolError> {
     Err(superstep::ToolError::new("no data"))
 }
 
-async fn agent(chat: View<Chat>, app: Ctx<App>, cx: Cx) -> Result<ChatUpdate, NodeError> {
+async fn agent(chat: View<Chat>, app: RunContext<App>, cx: TaskContext) -> Result<ChatUpdate, NodeError> {
     let answer = cx.model(&app.model).messages(&chat.messages).tools(app.tools.specs().await?).await?;
     Ok(Chat::update().messages(answer.message))
 }
 
-fn react(store: Memory) -> superstep::Compiled<Chat, App> {
-    let mut graph = Graph::<Chat, App>::new("react");
-    let agent = graph.node("agent", agent);
-    let tools = graph.node("tools", ToolNode::new([weather(), traffic()]));
-    graph.edge(START, agent).edge(tools, agent).checkpointer(store);
-    graph.route(
+fn react(store: MemoryCheckpointer) -> superstep::CompiledGraph<Chat, App> {
+    let mut graph = StateGraph::<Chat, App>::new("react");
+    let agent = graph.add_node("agent", agent);
+    let tools = graph.add_node("tools", ToolNode::new([weather(), traffic()]));
+    graph.add_edge(START, agent).add_edge(tools, agent).checkpointer(store);
+    graph.add_conditional_edges(
         agent,
-        move |chat: &Chat| if wants_tools(&chat.messages) { Go::to(tools) } else { Go::end() },
+        move |chat: &Chat| if has_pending_tool_calls(&chat.messages) { Goto::node(tools) } else { Goto::end() },
         [tools.into(), END],
     );
     graph.compile().unwrap()
@@ -53,11 +53,11 @@ fn react(store: Memory) -> superstep::Compiled<Chat, App> {
 fn app() -> App {
     let calls = [ToolCall::new("c1", "weather", json!({"city": "Paris"})), ToolCall::new("c2", "traffic", json!({}))];
     let asks = Message::assistant("Let me look.").with_tool_calls(calls);
-    let model = Scripted::new([Reply::from(asks), Reply::from("It is 18 degrees.")]);
-    App { model: model.into(), tools: Tools::new([weather(), traffic()]).unwrap(), secret: MARKER }
+    let model = ScriptedModel::new([ScriptedReply::from(asks), ScriptedReply::from("It is 18 degrees.")]);
+    App { model: model.into(), tools: ToolSet::new([weather(), traffic()]).unwrap(), secret: MARKER }
 }
 
-/// The lines of a stream, what its pieces make, and the messages that models ended with.
+/// Returns the lines of a stream, the joined chunks, and the messages with which models ended.
 async fn transcript(stream: &mut superstep::EventStream<superstep::Outcome<Chat>>) -> (Vec<String>, Said, Said) {
     let (mut lines, mut pieces, mut whole) = (Vec::<String>::new(), Said::new(), Said::new());
     while let Some(event) = stream.next().await {
@@ -88,11 +88,14 @@ async fn transcript(stream: &mut superstep::EventStream<superstep::Outcome<Chat>
 /// Messages by their ids.
 type Said = Vec<(String, String)>;
 
-/// R-FWK-57, R-FWK-60, R-REF-134: the events of the whole loop in their order, with their keys; joined pieces are the
+/// R-FWK-57, R-FWK-60, R-REF-134: the events of the whole loop in order, with their keys; joined chunks are the
 /// messages, and nothing is sent twice.
 #[tokio::test]
 async fn the_transcript_of_an_agent() {
-    let run = react(Memory::new()).run(Chat::input().messages("How is it in Paris?")).thread("t").context(app());
+    let run = react(MemoryCheckpointer::new())
+        .invoke(Chat::input().messages("How is it in Paris?"))
+        .thread("t")
+        .context(app());
     let mut stream = run.max_concurrency(1).stream_events();
     let (lines, pieces, whole) = transcript(&mut stream).await;
     let done = stream.finish().await.unwrap();
@@ -142,10 +145,11 @@ async fn the_transcript_of_an_agent() {
     ");
 }
 
-/// R-REF-134: a tool begins, says how far it is, and ends; parallel ones do not mix, and a failed one says why.
+/// R-REF-134: a tool starts, reports progress, and ends; parallel ones do not mix, and a failed one reports its
+/// error.
 #[tokio::test]
 async fn the_life_of_a_tool() {
-    let run = react(Memory::new()).run(Chat::input().messages("?")).thread("t").context(app());
+    let run = react(MemoryCheckpointer::new()).invoke(Chat::input().messages("?")).thread("t").context(app());
     let mut stream = run.stream_mode([StreamMode::Tools]);
     let mut lives: std::collections::BTreeMap<String, Vec<String>> = Default::default();
     while let Some(part) = stream.next().await {
@@ -157,10 +161,10 @@ async fn the_life_of_a_tool() {
     assert_eq!(lives["c2"], ["tool-started", "tool-error"]);
 }
 
-/// R-FWK-51: nothing of a context is in a checkpoint, a part of any mode, or an event of any form.
+/// R-FWK-51: nothing of a context is in a checkpoint, a part of any mode, or an event of any format.
 #[tokio::test]
 async fn a_context_leaves_no_trace() {
-    let store = Memory::new();
+    let store = MemoryCheckpointer::new();
     let graph = react(store);
     let modes = [
         StreamMode::Values,
@@ -174,20 +178,27 @@ async fn a_context_leaves_no_trace() {
         StreamMode::Events,
     ];
     let mut seen = String::new();
-    let mut stream = graph.run(Chat::input().messages("?")).thread("t").context(app()).stream_mode(modes);
+    let (listening, _guard) = crate::telemetry::RecordingSubscriber::at(tracing::level_filters::LevelFilter::TRACE);
+    let mut stream = graph.invoke(Chat::input().messages("?")).thread("t").context(app()).stream_mode(modes);
     while let Some(part) = stream.next().await {
         seen.push_str(&serde_json::to_string(&part).unwrap());
     }
-    let mut stream =
-        graph.run(Chat::input().messages("?")).thread("u").context(app()).stream_events().form(EventForm::LangChain);
+    let mut stream = graph
+        .invoke(Chat::input().messages("?"))
+        .thread("u")
+        .context(app())
+        .stream_events()
+        .format(EventFormat::LangChain);
     while let Some(event) = stream.next().await {
         seen.push_str(&serde_json::to_string(&event).unwrap());
     }
     for thread in ["t", "u"] {
-        for saved in graph.threads().history(thread, &Default::default()).await.unwrap() {
+        for saved in graph.threads().get_state_history(thread, &Default::default()).await.unwrap() {
             seen.push_str(&format!("{saved:?}"));
         }
     }
     assert!(seen.len() > 10_000 && seen.contains("18 degrees"));
     assert!(!seen.contains(MARKER));
+    let traced = listening.everything();
+    assert!(traced.contains("execute_tool") && !traced.contains(MARKER), "{traced}");
 }

@@ -1,11 +1,11 @@
-//! R-FWK-62, R-FWK-51 and R-REF-132, R-REF-135: slow readers, readers that go, and what a stream costs.
+//! R-FWK-62, R-FWK-51 and R-REF-132, R-REF-135: slow subscribers, dropped subscribers, and the cost of a stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Says a word again and again, and counts how often it could.
+/// A model that sends a word repeatedly, and counts how often it could.
 #[derive(Clone)]
 struct Endless(Arc<AtomicUsize>, usize);
 
@@ -14,7 +14,7 @@ impl Model for Endless {
         ModelInfo::new("test", "endless", ModelKind::Rules)
     }
 
-    async fn answer(&self, _request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
+    async fn generate(&self, _request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let mut text = String::new();
         for _ in 0..self.1 {
             out.text("tok ").await;
@@ -22,27 +22,27 @@ impl Model for Endless {
             self.0.fetch_add(1, Ordering::Relaxed);
             tokio::task::yield_now().await;
         }
-        Ok(Answer::new(Message::assistant(text), self.info()))
+        Ok(ChatResponse::new(Message::assistant(text), self.info()))
     }
 }
 
-fn graph() -> superstep::Compiled<Chat, SharedModel> {
-    let mut graph = Graph::<Chat, SharedModel>::new("chat");
-    let think = graph.node("think", think);
-    graph.edge(START, think).edge(think, END);
+fn graph() -> superstep::CompiledGraph<Chat, SharedModel> {
+    let mut graph = StateGraph::<Chat, SharedModel>::new("chat");
+    let think = graph.add_node("think", think);
+    graph.add_edge(START, think).add_edge(think, END);
     graph.compile().unwrap()
 }
 
-/// R-FWK-62, R-REF-135: a reader that is behind holds the run back, whoever drives it, and the result is the same.
+/// R-FWK-62, R-REF-135: a slow subscriber slows the run down, whatever drives it, and the outcome is the same.
 #[tokio::test]
 async fn a_slow_reader_holds_the_run_back() {
     let said = Arc::new(AtomicUsize::new(0));
     let model: SharedModel = Endless(said.clone(), 5_000).into();
-    let mut stream = graph().run(hello()).context(model).stream_mode([StreamMode::Messages]);
+    let mut stream = graph().invoke(hello()).context(model).stream_mode([StreamMode::Messages]);
     let mut read = 0;
     while let Some(part) = stream.next().await {
         read += usize::from(part.data.text().is_some());
-        // What waits is bounded: the model is never far ahead of its reader.
+        // The buffer is bounded: the model is never far ahead of its subscriber.
         assert!(said.load(Ordering::Relaxed) <= read + 70);
         if read % 1_000 == 0 {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
@@ -52,11 +52,11 @@ async fn a_slow_reader_holds_the_run_back() {
     assert_eq!(stream.finish().await.unwrap().state.messages.last().unwrap().text().len(), 20_000);
 }
 
-/// R-REF-132: a reader may stop early; then everything stops.
+/// R-REF-132: a subscriber may stop early; then everything stops.
 #[tokio::test]
 async fn a_reader_that_goes_stops_the_run() {
     let said = Arc::new(AtomicUsize::new(0));
-    let mut stream = graph().run(hello()).context(Endless(said.clone(), usize::MAX).into()).stream();
+    let mut stream = graph().invoke(hello()).context(Endless(said.clone(), usize::MAX).into()).stream();
     for _ in 0..10 {
         stream.next().await.unwrap();
     }
@@ -66,7 +66,7 @@ async fn a_reader_that_goes_stops_the_run() {
     assert_eq!(said.load(Ordering::Relaxed), before);
 }
 
-/// R-FWK-62: with nobody listening a model is not even asked to speak piece by piece.
+/// R-FWK-62: without a subscriber a model is not even asked to stream.
 #[tokio::test]
 async fn nothing_is_told_to_nobody() {
     struct Asks(Arc<AtomicUsize>);
@@ -74,33 +74,33 @@ async fn nothing_is_told_to_nobody() {
         fn info(&self) -> ModelInfo {
             ModelInfo::new("test", "asks", ModelKind::Rules)
         }
-        async fn answer(&self, _request: &Request, out: &mut Pieces<'_>) -> Result<Answer> {
-            self.0.fetch_add(usize::from(out.wants()), Ordering::Relaxed);
-            Ok(Answer::new(Message::assistant("x"), self.info()))
+        async fn generate(&self, _request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
+            self.0.fetch_add(usize::from(out.has_listener()), Ordering::Relaxed);
+            Ok(ChatResponse::new(Message::assistant("x"), self.info()))
         }
     }
     let wanted = Arc::new(AtomicUsize::new(0));
     let model: SharedModel = Asks(wanted.clone()).into();
-    graph().run(hello()).context(model.clone()).await.unwrap();
-    parts(graph().run(hello()).context(model.clone()), [StreamMode::Updates, StreamMode::Values]).await.1.unwrap();
+    graph().invoke(hello()).context(model.clone()).await.unwrap();
+    parts(graph().invoke(hello()).context(model.clone()), [StreamMode::Updates, StreamMode::Values]).await.1.unwrap();
     assert_eq!(wanted.load(Ordering::Relaxed), 0);
-    parts(graph().run(hello()).context(model), [StreamMode::Messages]).await.1.unwrap();
+    parts(graph().invoke(hello()).context(model), [StreamMode::Messages]).await.1.unwrap();
     assert_eq!(wanted.load(Ordering::Relaxed), 1);
 }
 
-/// R-FWK-62: tokens count against the budget of the run, also when nobody listens.
+/// R-FWK-62: tokens count toward the budget of the run, also without a subscriber.
 #[tokio::test]
 async fn tokens_count_against_the_budget() {
     let error = graph()
-        .run(hello())
+        .invoke(hello())
         .context(speaker("far too many words for so small a budget of tokens"))
         .token_budget(3)
         .await
         .unwrap_err();
-    assert_eq!(error.code(), superstep::Code::TooLarge);
+    assert_eq!(error.code(), superstep::ErrorCode::TooLarge);
 }
 
-/// R-FWK-68, R-REF-150: where the reference refuses to go on, a call that nobody answered is closed before the model reads it.
+/// R-FWK-68, R-REF-150: a call without a result, which LangGraph rejects, is closed before the model receives it.
 #[tokio::test]
 async fn open_calls_are_closed_before_a_model_reads_them() {
     use superstep::core::message::ToolCall;
@@ -109,21 +109,22 @@ async fn open_calls_are_closed_before_a_model_reads_them() {
         fn info(&self) -> ModelInfo {
             ModelInfo::new("test", "reads", ModelKind::Rules)
         }
-        async fn answer(&self, request: &Request, _out: &mut Pieces<'_>) -> Result<Answer> {
+        async fn generate(&self, request: &ChatRequest, _out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
             let texts: Vec<String> = request.messages.iter().map(|message| message.text().into_owned()).collect();
-            Ok(Answer::new(Message::assistant(texts.join("|")), self.info()))
+            Ok(ChatResponse::new(Message::assistant(texts.join("|")), self.info()))
         }
     }
     let call = Message::assistant("call").with_tool_calls([ToolCall::new("c", "search", json!({}))]);
-    let done = graph().run(Chat::input().messages([call, Message::user("and?")])).context(Reads.into()).await.unwrap();
+    let done =
+        graph().invoke(Chat::input().messages([call, Message::user("and?")])).context(Reads.into()).await.unwrap();
     assert_eq!(done.state.messages.last().unwrap().text(), "call|not executed: the run went on without it|and?");
 }
 
-/// R-FWK-62: a reader that never lets others run still gets every event, to the last.
+/// R-FWK-62: a subscriber that never yields still receives every event, including the last.
 #[tokio::test]
 async fn a_busy_reader_gets_the_last_event() {
     for _ in 0..50 {
-        let mut stream = graph().run(hello()).context(speaker("a b c d e f g h")).stream();
+        let mut stream = graph().invoke(hello()).context(speaker("a b c d e f g h")).stream();
         let mut last = None;
         while let Some(event) = stream.next().await {
             last = Some(matches!(event.kind, EventKind::Ended { .. }));

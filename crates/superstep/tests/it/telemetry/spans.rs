@@ -1,21 +1,21 @@
-//! Spans: who is inside of whom, what they are called, what they say.
+//! Spans: nesting, names, attributes.
 
 use std::collections::BTreeSet;
 
-use superstep::core::conventions;
-use superstep::model::{Scripted, SharedModel, Trouble};
+use superstep::core::semantic_conventions;
+use superstep::models::{ModelErrorKind, ScriptedModel, SharedModel};
 use superstep::prelude::*;
 use superstep::telemetry::{CONVENTIONS, SCHEMA_URL};
 use superstep::{Durability, Error};
 use tracing::level_filters::LevelFilter;
 
-use super::{Chat, ChatUpdate, Listening, SECRET, agent, run_agent, script, think};
+use super::{Chat, ChatUpdate, RecordingSubscriber, SECRET, agent, run_agent, script, think};
 
-/// R-FWK-88: run, supersteps, nodes, calls of models and tools, and checkpoints are spans, each inside of what made it.
+/// R-FWK-88: run, supersteps, nodes, model calls, tool calls, and checkpoints are spans, each inside its parent.
 #[tokio::test]
 async fn spans_are_inside_of_each_other() {
     let agent = agent().compile().unwrap();
-    let (listening, _guard) = Listening::at(LevelFilter::DEBUG);
+    let (listening, _guard) = RecordingSubscriber::at(LevelFilter::DEBUG);
     run_agent(&agent).await;
     let expected = "\
 invoke_workflow agent
@@ -37,11 +37,11 @@ invoke_workflow agent
     assert!(listening.spans().iter().all(|span| span.is_closed), "{:?}", listening.spans());
 }
 
-/// R-FWK-88: attributes have the names of the conventions for generative AI, and their version is named.
+/// R-FWK-88: attributes have the names of the conventions for generative AI, and their version is recorded.
 #[tokio::test]
 async fn attributes_have_the_names_of_the_conventions() {
     let agent = agent().compile().unwrap();
-    let (listening, _guard) = Listening::at(LevelFilter::DEBUG);
+    let (listening, _guard) = RecordingSubscriber::at(LevelFilter::DEBUG);
     let run = run_agent(&agent).await;
     let check = |span: &str, field: &str, value: &str| {
         let span = listening.span(span);
@@ -52,7 +52,7 @@ async fn attributes_have_the_names_of_the_conventions() {
     check("run", "gen_ai.conversation.id", "t1");
     check("run", "gen_ai.usage.input_tokens", "300");
     check("run", "gen_ai.usage.output_tokens", "30");
-    check("run", "superstep.run.id", &run.run.to_string());
+    check("run", "superstep.run.id", &run.run_id.to_string());
     check("run", "superstep.outcome", "finished");
     check("run", "superstep.supersteps", "3");
     check("node", "superstep.node", "think");
@@ -74,14 +74,14 @@ async fn attributes_have_the_names_of_the_conventions() {
     assert_eq!(saved.last().unwrap().fields["superstep.checkpoint.id"], run.checkpoint.unwrap().to_string());
     assert!(saved.iter().all(|span| span.fields["superstep.checkpoint.bytes"].parse::<u64>().unwrap() > 100));
     assert_eq!(SCHEMA_URL, format!("https://opentelemetry.io/schemas/{CONVENTIONS}"));
-    assert_eq!(CONVENTIONS, conventions::VERSION);
+    assert_eq!(CONVENTIONS, semantic_conventions::VERSION);
 }
 
-/// R-FWK-88: who listens to runs and not to supersteps is told of runs, nodes, models and tools.
+/// R-FWK-88: at level INFO there are spans of runs, nodes, models and tools, and none of supersteps.
 #[tokio::test]
 async fn supersteps_and_checkpoints_are_for_those_who_look_closer() {
     let agent = agent().compile().unwrap();
-    let (listening, _guard) = Listening::at(LevelFilter::INFO);
+    let (listening, _guard) = RecordingSubscriber::at(LevelFilter::INFO);
     run_agent(&agent).await;
     let expected = "\
 invoke_workflow agent
@@ -95,20 +95,23 @@ invoke_workflow agent
     assert_eq!(listening.tree(), expected);
 }
 
-/// R-FWK-88: tasks that run at once are inside of their superstep, and what a node spawns is inside of the node.
+/// R-FWK-88: concurrent tasks are inside their superstep, and tasks that a node spawns are inside the node.
 #[tokio::test]
 async fn spans_hold_across_tasks() {
-    let mut graph = Graph::<Chat, SharedModel>::new("wide");
-    let spawns = graph.node("spawns", async |model: Ctx<SharedModel>, cx: Cx| -> Result<ChatUpdate, NodeError> {
-        let model = (*model).clone();
-        let answer = tokio::spawn(async move { cx.model(&model).messages("Hi").await }).await;
-        Ok(Chat::update().messages(answer.map_err(|error| NodeError::new(error.to_string()))??.message))
-    });
-    let quiet = graph.node("quiet", || Chat::update().log("done"));
-    graph.edge(START, spawns).edge(START, quiet).edge(spawns, END).edge(quiet, END);
+    let mut graph = StateGraph::<Chat, SharedModel>::new("wide");
+    let spawns = graph.add_node(
+        "spawns",
+        async |model: RunContext<SharedModel>, cx: TaskContext| -> Result<ChatUpdate, NodeError> {
+            let model = (*model).clone();
+            let answer = tokio::spawn(async move { cx.model(&model).messages("Hi").await }).await;
+            Ok(Chat::update().messages(answer.map_err(|error| NodeError::new(error.to_string()))??.message))
+        },
+    );
+    let quiet = graph.add_node("quiet", || Chat::update().log("done"));
+    graph.add_edge(START, spawns).add_edge(START, quiet).add_edge(spawns, END).add_edge(quiet, END);
     let graph = graph.compile().unwrap();
-    let (listening, _guard) = Listening::at(LevelFilter::DEBUG);
-    graph.run(Chat::input().log("in")).context(Scripted::new(["Hello."]).into()).await.unwrap();
+    let (listening, _guard) = RecordingSubscriber::at(LevelFilter::DEBUG);
+    graph.invoke(Chat::input().log("in")).context(ScriptedModel::new(["Hello."]).into()).await.unwrap();
     let expected = "\
 invoke_workflow wide
   superstep
@@ -119,23 +122,23 @@ invoke_workflow wide
     assert_eq!(listening.tree(), expected);
 }
 
-/// R-FWK-88: the run of a graph inside is inside of its node, whether the graph is the node or is called by it.
+/// R-FWK-88: the run of a subgraph is inside its node, whether the graph is the node or is called by it.
 #[tokio::test]
 async fn graphs_inside_are_inside_of_their_node() {
-    let mut inner = Graph::<Chat, SharedModel>::new("inner");
-    let ask = inner.node("ask", think);
-    inner.edge(START, ask).edge(ask, END);
+    let mut inner = StateGraph::<Chat, SharedModel>::new("inner");
+    let ask = inner.add_node("ask", think);
+    inner.add_edge(START, ask).add_edge(ask, END);
     let inner = inner.compile().unwrap();
-    let mut outer = Graph::<Chat, SharedModel>::new("outer");
-    let as_node = outer.node("as_node", inner.clone());
-    let by_hand = outer.node("by_hand", move |cx: Cx| {
-        let run = inner.run(Chat::input().messages("And?")).inside(&cx);
+    let mut outer = StateGraph::<Chat, SharedModel>::new("outer");
+    let as_node = outer.add_node("as_node", inner.clone());
+    let by_hand = outer.add_node("by_hand", move |cx: TaskContext| {
+        let run = inner.invoke(Chat::input().messages("And?")).nested_in(&cx);
         async move { run.await.map(|_| Chat::update().log("called")) }
     });
-    outer.sequence([START, as_node.into(), by_hand.into(), END]);
+    outer.add_sequence([START, as_node.into(), by_hand.into(), END]);
     let outer = outer.compile().unwrap();
-    let (listening, _guard) = Listening::at(LevelFilter::INFO);
-    outer.run(Chat::input().messages("Hi")).context(Scripted::new(["One.", "Two."]).into()).await.unwrap();
+    let (listening, _guard) = RecordingSubscriber::at(LevelFilter::INFO);
+    outer.invoke(Chat::input().messages("Hi")).context(ScriptedModel::new(["One.", "Two."]).into()).await.unwrap();
     let expected = "\
 invoke_workflow outer
   node as_node
@@ -157,13 +160,13 @@ invoke_workflow outer
     assert_eq!(runs.len(), 1, "all graphs of a run have its id");
 }
 
-/// R-FWK-88: what is saved behind a run is inside of the run, and there for every way to save.
+/// R-FWK-88: background commits are inside the run, with every durability.
 #[tokio::test]
 async fn checkpoints_are_told_whenever_they_are_saved() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
         let agent = agent().compile().unwrap();
-        let (listening, _guard) = Listening::at(LevelFilter::DEBUG);
-        let run = agent.run(Chat::input().messages(SECRET)).checkpointer(Memory::new()).thread("t1");
+        let (listening, _guard) = RecordingSubscriber::at(LevelFilter::DEBUG);
+        let run = agent.invoke(Chat::input().messages(SECRET)).checkpointer(MemoryCheckpointer::new()).thread("t1");
         run.durability(durability).context(script().into()).await.unwrap();
         let spans = listening.spans();
         let saved: Vec<_> = spans.iter().filter(|span| span.name == "checkpoint").collect();
@@ -172,14 +175,14 @@ async fn checkpoints_are_told_whenever_they_are_saved() {
     }
 }
 
-/// R-FWK-88: a span of what failed says so, with the code of the error.
+/// R-FWK-88: a span of a failed operation is marked as failed, with the code of the error.
 #[tokio::test]
 async fn failed_spans_have_the_code_of_their_error() {
     let agent = agent().compile().unwrap();
-    let (listening, _guard) = Listening::at(LevelFilter::INFO);
+    let (listening, _guard) = RecordingSubscriber::at(LevelFilter::INFO);
     let error = agent
-        .run(Chat::input().messages(SECRET))
-        .context(Scripted::new([Trouble::NoNetwork]).into())
+        .invoke(Chat::input().messages(SECRET))
+        .context(ScriptedModel::new([ModelErrorKind::Connection]).into())
         .await
         .unwrap_err();
     for name in ["run", "node", "chat"] {
@@ -190,13 +193,13 @@ async fn failed_spans_have_the_code_of_their_error() {
     assert_eq!(listening.span("run").fields["superstep.outcome"], "failed");
 }
 
-/// R-FWK-88: a run in the background is inside of the span it was started from.
+/// R-FWK-88: a run in the background is inside the span from which it was started.
 #[tokio::test]
 async fn a_spawned_run_is_inside_of_its_caller() {
     let agent = agent().compile().unwrap();
-    let (listening, _guard) = Listening::at(LevelFilter::INFO);
+    let (listening, _guard) = RecordingSubscriber::at(LevelFilter::INFO);
     let caller = tracing::info_span!(target: "superstep", "caller");
-    let run = agent.run(Chat::input().messages("Hi")).context(script().into());
+    let run = agent.invoke(Chat::input().messages("Hi")).context(script().into());
     let run = caller.in_scope(|| run.spawn());
     run.await.unwrap();
     assert!(listening.tree().starts_with("caller\n  invoke_workflow agent\n"), "{}", listening.tree());

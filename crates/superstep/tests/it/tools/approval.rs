@@ -1,11 +1,11 @@
-//! A person's word before a tool that may destroy something.
+//! Human approval of destructive tools.
 
 use serde_json::{Value, json};
-use superstep::core::checkpoint::Question;
-use superstep::core::machine::Answers;
+use superstep::core::checkpoint::Interrupt;
+use superstep::core::machine::ResumeValues;
 use superstep::prelude::*;
-use superstep::tool::{Approval, Policy, SharedTool, ToolSpec, tool_fn};
-use superstep::{Code, Compiled};
+use superstep::tools::{Approval, SharedTool, ToolPolicy, ToolSpec, tool_fn};
+use superstep::{CompiledGraph, ErrorCode};
 
 use super::{Chat, ChatUpdate, Runs, Text, answers, asks, echo, graph, graph_in, text};
 use crate::support::{only_question, refused};
@@ -19,7 +19,7 @@ fn delete(runs: &Runs) -> SharedTool {
     })
 }
 
-fn deletes(runs: &Runs, policy: Policy) -> Compiled<Chat> {
+fn deletes(runs: &Runs, policy: ToolPolicy) -> CompiledGraph<Chat> {
     graph(ToolNode::new([delete(runs), echo(runs)]).policy(policy))
 }
 
@@ -32,38 +32,38 @@ fn told(messages: &Messages) -> Vec<String> {
     answers(messages).into_iter().map(|(_, text, _)| text).collect()
 }
 
-fn approve(question: &Question) -> Value {
+fn approve(question: &Interrupt) -> Value {
     json!(Approval::approve(question).unwrap())
 }
 
-/// R-FWK-86: a destructive tool does not run before a person said so; the question shows the tool, its arguments and
-/// their hash, and other calls are made meanwhile, once.
+/// R-FWK-86: a destructive tool does not run before it is approved; the interrupt contains the tool, its arguments
+/// and their hash, and other calls run meanwhile, once.
 #[tokio::test]
 async fn a_destructive_tool_waits_for_a_person() {
     let runs = Runs::default();
-    let graph = deletes(&runs, Policy::default());
-    let paused = graph.run(calls(&[("delete", "a.txt"), ("echo", "hi")])).thread("t").await.unwrap();
+    let graph = deletes(&runs, ToolPolicy::default());
+    let paused = graph.invoke(calls(&[("delete", "a.txt"), ("echo", "hi")])).thread("t").await.unwrap();
     let question = only_question(&paused);
     assert_eq!(
         (&question.value["tool"], &question.value["arguments"]),
         (&json!("delete"), &json!({ "text": "a.txt" }))
     );
     assert_eq!(question.value["hash"].as_str().unwrap().len(), 32);
-    assert_eq!(question.text.as_deref(), Some("May `delete` be run?"));
+    assert_eq!(question.prompt.as_deref(), Some("May `delete` be run?"));
     assert_eq!((runs.of("delete"), runs.of("echo"), paused.state.messages.len()), (0, 1, 1));
     let done = graph.resume("t", approve(&question)).await.unwrap();
     assert_eq!(told(&done.state.messages), ["deleted a.txt", "hi"]);
     assert_eq!((runs.of("delete"), runs.of("echo")), (1, 1));
 }
 
-/// R-FWK-86: an approval is bound to what was shown: with the hash of other arguments, with none, or as a bare yes it
-/// is refused, and the question stays open.
+/// R-FWK-86: an approval is bound to the displayed call: with the hash of other arguments, without a hash, or as a
+/// plain `true` it is rejected, and the interrupt stays open.
 #[tokio::test]
 async fn an_approval_of_something_else_is_refused() {
     let runs = Runs::default();
-    let graph = deletes(&runs, Policy::default());
-    let other = only_question(&graph.run(calls(&[("delete", "b.txt")])).thread("other").await.unwrap());
-    let question = only_question(&graph.run(calls(&[("delete", "a.txt")])).thread("t").await.unwrap());
+    let graph = deletes(&runs, ToolPolicy::default());
+    let other = only_question(&graph.invoke(calls(&[("delete", "b.txt")])).thread("other").await.unwrap());
+    let question = only_question(&graph.invoke(calls(&[("delete", "a.txt")])).thread("t").await.unwrap());
     assert_ne!(question.value["hash"], other.value["hash"]);
     for answer in [
         approve(&other),
@@ -73,15 +73,15 @@ async fn an_approval_of_something_else_is_refused() {
         json!({ "decision": "edit", "hash": other.value["hash"], "args": {} }),
     ] {
         let error = refused(graph.resume("t", &answer).await);
-        assert_eq!(error.code(), Code::InvalidResume, "{answer}");
+        assert_eq!(error.code(), ErrorCode::InvalidResume, "{answer}");
     }
     assert_eq!(runs.of("delete"), 0);
-    assert_eq!(graph.threads().state("t").await.unwrap().questions(), [&question]);
+    assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts(), [&question]);
     graph.resume("t", approve(&question)).await.unwrap();
     assert_eq!(runs.of("delete"), 1);
 }
 
-/// R-FWK-86: equal arguments have one hash, however they are written.
+/// R-FWK-86: equal arguments have one hash, in any order.
 #[tokio::test]
 async fn the_hash_is_of_the_arguments_and_not_of_their_order() {
     let runs = Runs::default();
@@ -97,35 +97,35 @@ async fn the_hash_is_of_the_arguments_and_not_of_their_order() {
         r#"{"a": 1, "b": {"c": ["x", 1], "d": null}}"#,
     ] {
         let input = Chat::input().messages(asks(&[("move", serde_json::from_str(args).unwrap())]));
-        let paused = graph(ToolNode::new([tool(), echo(&runs)])).run(input).thread("t").await.unwrap();
+        let paused = graph(ToolNode::new([tool(), echo(&runs)])).invoke(input).thread("t").await.unwrap();
         hashes.push(only_question(&paused).value["hash"].clone());
     }
     assert!(hashes[0] == hashes[1] && hashes[1] != hashes[2], "{hashes:?}");
 }
 
-/// R-FWK-86: a person may change the arguments, which are held against the schema, or reject the call with a reason
-/// that the model hears; each is asked about and all at once.
+/// R-FWK-86: a human may change the arguments, which are validated with the schema, or reject the call with a reason
+/// for the model; there is one interrupt per call, all at once.
 #[tokio::test]
 async fn a_person_may_edit_or_reject() {
     let runs = Runs::default();
-    let graph = deletes(&runs, Policy::default());
+    let graph = deletes(&runs, ToolPolicy::default());
     let paused = graph
-        .run(calls(&[("delete", "1"), ("delete", "2"), ("delete", "3"), ("delete", "4")]))
+        .invoke(calls(&[("delete", "1"), ("delete", "2"), ("delete", "3"), ("delete", "4")]))
         .thread("t")
         .await
         .unwrap();
-    let questions = paused.questions();
+    let questions = paused.interrupts();
     let shown: Vec<_> = questions.iter().map(|question| &question.value["arguments"]["text"]).collect();
     assert_eq!(shown, ["1", "2", "3", "4"]);
     let edit =
-        |question: &Question, args: Value| json!(Approval::edit(question, args.as_object().unwrap().clone()).unwrap());
-    let first = Answers::from([
+        |question: &Interrupt, args: Value| json!(Approval::edit(question, args.as_object().unwrap().clone()).unwrap());
+    let first = ResumeValues::from([
         (questions[1].id, edit(&questions[1], json!({ "text": "2b" }))),
         (questions[2].id, edit(&questions[2], json!({ "path": "s3cret" }))),
     ]);
     let half = graph.resume_with("t", first).await.unwrap();
-    assert_eq!((half.questions().len(), runs.of("delete")), (2, 0));
-    let rest = Answers::from([
+    assert_eq!((half.interrupts().len(), runs.of("delete")), (2, 0));
+    let rest = ResumeValues::from([
         (questions[0].id, json!(Approval::reject("we need it"))),
         (questions[3].id, json!({ "decision": "reject" })),
     ]);
@@ -143,60 +143,62 @@ async fn a_person_may_edit_or_reject() {
     assert!(!answers(&done.state.messages)[0].2);
 }
 
-/// R-FWK-86: a policy lets a destructive tool run unasked, asks about a harmless one, and forbids one altogether.
+/// R-FWK-86: a policy lets a destructive tool run without approval, requires approval for a harmless one, and denies
+/// one.
 #[tokio::test]
 async fn a_policy_allows_asks_and_denies() {
     let rows = [
-        (Policy::allow(["delete"]), 0, vec!["deleted a", "b"]),
-        (Policy::allow(["*"]), 0, vec!["deleted a", "b"]),
-        (Policy::allow(["*"]).and_ask(["echo"]), 1, vec!["deleted a", "b"]),
-        (Policy::ask(["echo"]), 2, vec!["deleted a", "b"]),
-        (Policy::deny(["delete"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
-        (Policy::deny(["*"]).and_allow(["echo"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
+        (ToolPolicy::allow(["delete"]), 0, vec!["deleted a", "b"]),
+        (ToolPolicy::allow(["*"]), 0, vec!["deleted a", "b"]),
+        (ToolPolicy::allow(["*"]).and_require_approval(["echo"]), 1, vec!["deleted a", "b"]),
+        (ToolPolicy::require_approval(["echo"]), 2, vec!["deleted a", "b"]),
+        (ToolPolicy::deny(["delete"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
+        (ToolPolicy::deny(["*"]).and_allow(["echo"]), 0, vec!["not executed: the policy forbids `delete`", "b"]),
     ];
     for (policy, asked, expected) in rows {
         let said = format!("{policy:?}");
         let graph = deletes(&Runs::default(), policy);
-        let mut outcome = graph.run(calls(&[("delete", "a"), ("echo", "b")])).thread("t").await.unwrap();
-        assert_eq!(outcome.questions().len(), asked, "{said}");
+        let mut outcome = graph.invoke(calls(&[("delete", "a"), ("echo", "b")])).thread("t").await.unwrap();
+        assert_eq!(outcome.interrupts().len(), asked, "{said}");
         if asked > 0 {
-            let yes = outcome.questions().iter().map(|question| (question.id, approve(question))).collect();
+            let yes = outcome.interrupts().iter().map(|question| (question.id, approve(question))).collect();
             outcome = graph.resume_with("t", yes).await.unwrap();
         }
         assert_eq!(told(&outcome.state.messages), expected, "{said}");
     }
 }
 
-/// R-FWK-86, R-FWK-81: nobody is asked about a call that cannot be made.
+/// R-FWK-86, R-FWK-81: an invalid call requires no approval.
 #[tokio::test]
 async fn nobody_is_asked_about_a_call_that_cannot_be_made() {
     let input = Chat::input().messages(asks(&[("delete", json!({ "text": 7 }))]));
-    let done = deletes(&Runs::default(), Policy::default()).run(input).thread("t").await.unwrap();
+    let done = deletes(&Runs::default(), ToolPolicy::default()).invoke(input).thread("t").await.unwrap();
     assert_eq!(told(&done.state.messages), ["bad arguments for `delete`: `text`: expected string, found integer"]);
 }
 
-/// R-FWK-86: all calls of a message may be asked about in one question; the answer is a list, each bound to its call.
+/// R-FWK-86: one interrupt may cover all calls of a message; its resume value is a list, each entry bound to its
+/// call.
 #[tokio::test]
 async fn calls_may_be_asked_about_together() {
     let runs = Runs::default();
-    let graph = graph(ToolNode::new([delete(&runs), echo(&runs)]).ask_together());
-    let paused = graph.run(calls(&[("delete", "1"), ("echo", "hi"), ("delete", "2")])).thread("t").await.unwrap();
+    let graph = graph(ToolNode::new([delete(&runs), echo(&runs)]).batch_approvals());
+    let paused = graph.invoke(calls(&[("delete", "1"), ("echo", "hi"), ("delete", "2")])).thread("t").await.unwrap();
     let question = only_question(&paused);
     let hashes = [0, 1].map(|place| question.value[place]["hash"].clone());
     let yes = |place: usize| json!({ "decision": "approve", "hash": hashes[place] });
     for answer in [json!([yes(0)]), json!([yes(1), yes(0)]), yes(0), json!([yes(0), yes(1), yes(1)])] {
-        assert_eq!(refused(graph.resume("t", &answer).await).code(), Code::InvalidResume, "{answer}");
+        assert_eq!(refused(graph.resume("t", &answer).await).code(), ErrorCode::InvalidResume, "{answer}");
     }
     let done = graph.resume("t", json!([Approval::reject("keep it"), yes(1)])).await.unwrap();
     assert_eq!(told(&done.state.messages), ["not executed: keep it", "hi", "deleted 2"]);
     assert_eq!((runs.of("delete"), runs.of("echo")), (1, 1));
 }
 
-/// R-FWK-86: an answer stays with its call, also when the tools have changed since: what was rejected does not run, and what
-/// was approved does.
+/// R-FWK-86: a decision stays with its call, also if the tools have changed since: a rejected call does not run, and
+/// an approved one does.
 #[tokio::test]
 async fn an_answer_stays_with_its_call() {
-    let (runs, store) = (Runs::default(), Memory::new());
+    let (runs, store) = (Runs::default(), MemoryCheckpointer::new());
     let node = |is_destructive: bool| {
         let seen = runs.clone();
         let spec = ToolSpec::new("wipe", "Wipes a disk.");
@@ -208,12 +210,12 @@ async fn an_answer_stays_with_its_call() {
         ToolNode::new([wipe, delete(&runs)])
     };
     let paused =
-        graph_in(store.clone(), node(true)).run(calls(&[("wipe", "a"), ("delete", "b")])).thread("t").await.unwrap();
-    let asked = paused.questions();
+        graph_in(store.clone(), node(true)).invoke(calls(&[("wipe", "a"), ("delete", "b")])).thread("t").await.unwrap();
+    let asked = paused.interrupts();
     assert_eq!(asked.len(), 2);
     let said = [(asked[0].id, json!(Approval::reject("never"))), (asked[1].id, approve(&asked[1]))];
     let changed = graph_in(store, node(false));
-    let done = changed.resume_with("t", said.into_iter().collect::<Answers>()).await.unwrap();
+    let done = changed.resume_with("t", said.into_iter().collect::<ResumeValues>()).await.unwrap();
     assert_eq!((runs.of("wipe"), runs.of("delete")), (0, 1));
     assert_eq!(told(&done.state.messages), ["not executed: never", "deleted b"]);
 }

@@ -1,4 +1,4 @@
-//! What a call did is not done again: after a question, a failure, a crash.
+//! A finished call is not repeated: after an interrupt, an error, a crash.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,31 +6,31 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use superstep::core::port::SharedCheckpointer;
 use superstep::prelude::*;
-use superstep::testing::{CrashAt, LastWrite};
-use superstep::tool::{SharedTool, ToolSpec, tool_fn};
-use superstep::{Compiled, Error, Outcome};
+use superstep::testing::{CrashedWrite, CrashingCheckpointer};
+use superstep::tools::{SharedTool, ToolSpec, tool_fn};
+use superstep::{CompiledGraph, Error, Outcome};
 
 use super::{Chat, Runs, Text, answers, asks, echo, graph, graph_in, text};
 use crate::support::only_question;
 
 /// Sends a mail once a person says so.
 #[tool]
-async fn send(to: String, ask: Ask) -> Result<String, ToolError> {
-    let yes: bool = ask.person("send it?", &to).await?;
+async fn send(to: String, ask: Interrupts) -> Result<String, ToolError> {
+    let yes: bool = ask.raise("send it?", &to).await?;
     Ok(format!("{to}: {yes}"))
 }
 
-/// R-FWK-80: a question of a tool passes through the node; results of other calls are kept, and each question is
-/// answered on its own.
+/// R-FWK-80: an interrupt of a tool is reported by the node; results of other calls are kept, and each interrupt is
+/// resumed separately.
 #[tokio::test]
 async fn a_tool_may_ask_a_person() {
     let runs = Runs::default();
     let graph = graph(ToolNode::new([send(), echo(&runs)]));
     let calls = [("send", json!({ "to": "ann" })), ("echo", text("hi")), ("send", json!({ "to": "bob" }))];
-    let paused = graph.run(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
-    let shown: Vec<_> = paused.questions().iter().map(|question| question.value.clone()).collect();
+    let paused = graph.invoke(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
+    let shown: Vec<_> = paused.interrupts().iter().map(|question| question.value.clone()).collect();
     assert_eq!(shown, [json!("ann"), json!("bob")]);
-    let [first, second] = [0, 1].map(|place| paused.questions()[place].id);
+    let [first, second] = [0, 1].map(|place| paused.interrupts()[place].id);
     let half = graph.resume_with("t", [(second, json!(false))].into()).await.unwrap();
     assert_eq!(only_question(&half).id, first);
     let done = graph.resume("t", true).await.unwrap();
@@ -38,24 +38,23 @@ async fn a_tool_may_ask_a_person() {
     assert_eq!((told, runs.of("echo")), (vec!["ann: true".to_owned(), "hi".into(), "bob: false".into()], 1));
 }
 
-/// R-FWK-80: what one call records is its own: two calls of one tool do not take each other's, and have different names
-/// to the outside.
+/// R-FWK-80: each call has separate recorded results and idempotency keys: two calls of one tool do not share them.
 #[tokio::test]
 async fn two_calls_of_one_tool_do_not_share_what_they_record() {
-    let pay = tool_fn(ToolSpec::new("pay", "Pays."), async |args: Text, cx: superstep::tool::ToolCx| {
-        let cx: Cx = cx.get()?;
+    let pay = tool_fn(ToolSpec::new("pay", "Pays."), async |args: Text, cx: superstep::tools::ToolContext| {
+        let cx: TaskContext = cx.get()?;
         let paid = cx.once("pay", async { Ok::<_, NodeError>(args.text) }).await?;
         let noted = cx.task("note", async { Ok::<_, NodeError>(format!("noted {paid}")) }).await?;
         Ok::<_, ToolError>(format!("{noted} {}", cx.idempotency_key()))
     });
     let calls = [("pay", text("1")), ("pay", text("2"))];
-    let done = graph(ToolNode::new([pay])).run(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
+    let done = graph(ToolNode::new([pay])).invoke(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
     let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
     assert!(told[0].starts_with("noted 1 ") && told[1].starts_with("noted 2 "), "{told:?}");
     assert_ne!(told[0].split_at(8).1, told[1].split_at(8).1);
 }
 
-/// A tool that counts its calls, unless the process is dead already.
+/// A tool that counts its calls, unless the process is already dead.
 fn counted(name: &str, runs: &Runs, dead: &Arc<AtomicBool>) -> SharedTool {
     let (tool, runs, dead) = (name.to_owned(), runs.clone(), dead.clone());
     tool_fn(ToolSpec::new(name, "Counts."), move |args: Text, _| {
@@ -68,27 +67,27 @@ fn counted(name: &str, runs: &Runs, dead: &Arc<AtomicBool>) -> SharedTool {
 }
 
 async fn live(
-    graph: &Compiled<Chat>,
+    graph: &CompiledGraph<Chat>,
     store: impl Into<SharedCheckpointer>,
     goes_on: bool,
 ) -> Result<Outcome<Chat>, Error> {
     let store = store.into();
-    let has_thread = goes_on && graph.threads().checkpointer(store.clone()).state("t").await.is_ok();
+    let has_thread = goes_on && graph.threads().checkpointer(store.clone()).get_state("t").await.is_ok();
     if has_thread {
-        return graph.go_on("t").checkpointer(store).await;
+        return graph.continue_thread("t").checkpointer(store).await;
     }
     let calls = [("first", text("1")), ("second", text("2"))];
-    graph.run(Chat::input().messages(asks(&calls))).thread("t").checkpointer(store).await
+    graph.invoke(Chat::input().messages(asks(&calls))).thread("t").checkpointer(store).await
 }
 
-/// R-FWK-79, R-FWK-28: a process that dies between two calls of one message makes the first no second time; only the
-/// call whose record did not reach the disk is made again.
+/// R-FWK-79, R-FWK-28: a process that dies between two calls of one message does not repeat the first; only a call
+/// whose result was not saved runs again.
 #[tokio::test]
 async fn a_crash_between_two_calls_repeats_none_that_is_recorded() {
-    for last in [LastWrite::Kept, LastWrite::Lost] {
+    for last in [CrashedWrite::Kept, CrashedWrite::Lost] {
         for at in 0.. {
-            let (runs, disk, dead) = (Runs::default(), Memory::new(), Arc::new(AtomicBool::new(false)));
-            let store = CrashAt::new(disk.clone(), at, last);
+            let (runs, disk, dead) = (Runs::default(), MemoryCheckpointer::new(), Arc::new(AtomicBool::new(false)));
+            let store = CrashingCheckpointer::new(disk.clone(), at, last);
             let watch = Watch(store.clone(), dead.clone());
             let node = ToolNode::new([counted("first", &runs, &dead), counted("second", &runs, &dead)]);
             let graph = graph_in(disk.clone(), node.max_concurrency(1));
@@ -98,7 +97,7 @@ async fn a_crash_between_two_calls_repeats_none_that_is_recorded() {
             let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
             assert_eq!(told, ["1", "2"], "crash at {at}, {last:?}");
             let extra = runs.of("first") + runs.of("second") - 2;
-            assert!(extra <= usize::from(last == LastWrite::Lost), "crash at {at}, {last:?}: {extra} calls again");
+            assert!(extra <= usize::from(last == CrashedWrite::Lost), "crash at {at}, {last:?}: {extra} calls again");
             if survived {
                 assert!(at >= 4, "the sweep ended after {at} writes");
                 break;
@@ -107,15 +106,15 @@ async fn a_crash_between_two_calls_repeats_none_that_is_recorded() {
     }
 }
 
-/// R-FWK-79, R-FWK-28: with `at_most_once` no call that changes something is made twice, whatever write the process dies
-/// at; one whose end is not known says so. What only reads is made again.
+/// R-FWK-79, R-FWK-28: with `at_most_once` no call with side effects runs twice, at whatever write the process dies;
+/// one with an unknown outcome reports it. Read-only calls run again.
 #[tokio::test]
 async fn a_call_that_changes_something_is_made_at_most_once() {
     let mut unknown = 0;
-    for last in [LastWrite::Kept, LastWrite::Lost] {
+    for last in [CrashedWrite::Kept, CrashedWrite::Lost] {
         for at in 0.. {
-            let (runs, disk, dead) = (Runs::default(), Memory::new(), Arc::new(AtomicBool::new(false)));
-            let watch = Watch(CrashAt::new(disk.clone(), at, last), dead.clone());
+            let (runs, disk, dead) = (Runs::default(), MemoryCheckpointer::new(), Arc::new(AtomicBool::new(false)));
+            let watch = Watch(CrashingCheckpointer::new(disk.clone(), at, last), dead.clone());
             let reads = counted("second", &runs, &dead);
             let mut spec = (**reads.spec()).clone();
             spec.annotations.read_only = true;
@@ -142,11 +141,11 @@ async fn a_call_that_changes_something_is_made_at_most_once() {
             }
         }
     }
-    // The mark was kept and the call not made; the call was made and its record lost.
+    // The marker was kept and the call not executed; the call was executed and its result lost.
     assert_eq!(unknown, 2);
 }
 
-/// R-FWK-79, R-FWK-28: with `at_most_once` a call that fails is not made again, whatever the tool says of retries.
+/// R-FWK-79, R-FWK-28: with `at_most_once` a failed call is not retried, whatever retries the tool requests.
 #[tokio::test]
 async fn a_call_that_fails_is_not_made_again() {
     let calls = Arc::new(AtomicUsize::new(0));
@@ -161,13 +160,13 @@ async fn a_call_that_fails_is_not_made_again() {
     for (is_once, expected) in [(false, 3), (true, 1)] {
         calls.store(0, Ordering::SeqCst);
         let node = ToolNode::new([charge.clone().with_spec(spec.clone()), counted("second", &runs, &dead)]);
-        let graph = graph_in(Memory::new(), if is_once { node.at_most_once() } else { node });
-        drop(live(&graph, Memory::new(), false).await);
+        let graph = graph_in(MemoryCheckpointer::new(), if is_once { node.at_most_once() } else { node });
+        drop(live(&graph, MemoryCheckpointer::new(), false).await);
         assert_eq!(calls.load(Ordering::SeqCst), expected);
     }
 }
 
-/// R-FWK-80, R-FWK-79: a call that is made at most once may ask a person, and goes on with the answer.
+/// R-FWK-80, R-FWK-79: an at-most-once call may interrupt, and continues with the resume value.
 #[tokio::test]
 async fn a_call_at_most_once_may_ask_a_person() {
     for others in [0, 1] {
@@ -175,7 +174,7 @@ async fn a_call_at_most_once_may_ask_a_person() {
         let graph = graph(ToolNode::new([send(), echo(&runs)]).at_most_once());
         let mut calls = vec![("send", json!({ "to": "ann" }))];
         calls.extend((0..others).map(|_| ("echo", text("hi"))));
-        let paused = graph.run(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
+        let paused = graph.invoke(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
         assert_eq!(only_question(&paused).value, json!("ann"));
         let done = graph.resume("t", true).await.unwrap();
         assert_eq!(answers(&done.state.messages)[0].1, "ann: true");
@@ -183,12 +182,12 @@ async fn a_call_at_most_once_may_ask_a_person() {
     }
 }
 
-/// A store that tells when it died.
-struct Watch(CrashAt, Arc<AtomicBool>);
+/// A checkpointer that reports its crash.
+struct Watch(CrashingCheckpointer, Arc<AtomicBool>);
 
 impl superstep::core::port::Checkpointer for Watch {
-    superstep::core::forward_checkpointer!(this => this.0; acquire, release, load, history, threads, status, namespaces);
-    superstep::core::forward_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats, events, last_event, forget_events);
+    superstep::core::delegate_checkpointer!(this => this.0; acquire, release, load, history, threads, status, namespaces);
+    superstep::core::delegate_checkpointer!(this => this.0; delete_thread, copy_thread, prune, stats, events, last_event_number, delete_events);
 
     async fn commit(&self, commit: &superstep::core::port::Commit) -> superstep::Result<()> {
         let result = self.0.commit(commit).await;
@@ -197,19 +196,18 @@ impl superstep::core::port::Checkpointer for Watch {
     }
 }
 
-/// R-FWK-80: a call that waits for a person is not stopped for taking long, and hears the same answer when it fails and
-/// is made again.
+/// R-FWK-80: an interrupted call does not time out, and gets the same resume value when it fails and is retried.
 #[tokio::test]
 async fn a_call_that_is_made_again_knows_the_answer() {
     let tries = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let seen = tries.clone();
     let fragile = tool_fn(
         ToolSpec::new("fragile", "Asks, then fails once.").retries(1),
-        move |(): (), cx: superstep::tool::ToolCx| {
+        move |(): (), cx: superstep::tools::ToolContext| {
             let tries = seen.clone();
             async move {
-                let ask: Ask = cx.get()?;
-                let name: String = ask.person("name?", Value::Null).await?;
+                let ask: Interrupts = cx.get()?;
+                let name: String = ask.raise("name?", Value::Null).await?;
                 match tries.fetch_add(1, Ordering::SeqCst) {
                     0 => Err(ToolError::new("not yet")),
                     _ => Ok(name),
@@ -218,7 +216,7 @@ async fn a_call_that_is_made_again_knows_the_answer() {
         },
     );
     let graph = graph(ToolNode::new([fragile]));
-    let paused = graph.run(Chat::input().messages(asks(&[("fragile", Value::Null)]))).thread("t").await.unwrap();
+    let paused = graph.invoke(Chat::input().messages(asks(&[("fragile", Value::Null)]))).thread("t").await.unwrap();
     only_question(&paused);
     let clock = superstep::testing::ManualClock::new();
     let run = tokio::spawn(graph.resume("t", "ann").clock(clock.clone()).into_future());

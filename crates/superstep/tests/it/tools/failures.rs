@@ -1,4 +1,4 @@
-//! Calls that go wrong: what the model hears, and what fails the node.
+//! Failed calls: messages for the model, and errors of the node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep::prelude::*;
 use superstep::testing::ManualClock;
-use superstep::tool::{Errors, FailureKind, ToolFailure, ToolSpec, tool_fn};
-use superstep::{Code, Error};
+use superstep::tools::{ToolErrorHandling, ToolFailure, ToolFailureKind, ToolSpec, tool_fn};
+use superstep::{Error, ErrorCode};
 
 use super::{Chat, Runs, Text, add, answer, answers, asks, called, echo, graph, text, until};
 use crate::support::refused;
@@ -19,26 +19,26 @@ async fn broken() -> Result<(), std::io::Error> {
     Err(std::io::Error::other("the disk is full"))
 }
 
-/// R-FWK-80, R-REF-147 (case 147): whether bad arguments and failures become words or fail the node is a matter of
-/// policy: always, never, one text for all, by kind, by a function. A tool that nobody knows is always answered.
+/// R-FWK-80, R-REF-147 (case 147): invalid arguments and errors are reported to the model or fail the node, as
+/// configured: always, never, one text for all, by kind, by a function. An unknown tool always has a result.
 #[tokio::test]
 async fn the_policy_decides_what_the_model_hears() {
     const ARGUMENTS: &str = "bad arguments for `add`: `b` is missing: expected integer";
     const FAILURE: &str = "`broken` failed: the disk is full";
     let by_kind = |failure: &ToolFailure| match failure.kind {
-        FailureKind::Failed => Some(format!("{} is broken", failure.tool)),
+        ToolFailureKind::Failed => Some(format!("{} is broken", failure.tool)),
         _ => None,
     };
-    let rows: [(Errors, Option<&str>, Option<&str>); 6] = [
-        (Errors::Text, Some(ARGUMENTS), Some(FAILURE)),
-        (Errors::Propagate, None, None),
-        (Errors::Message("try again".into()), Some("try again"), Some("try again")),
-        (Errors::Only(vec![FailureKind::BadArguments]), Some(ARGUMENTS), None),
-        (Errors::Only(vec![FailureKind::Failed]), None, Some(FAILURE)),
-        (Errors::with(by_kind), None, Some("broken is broken")),
+    let rows: [(ToolErrorHandling, Option<&str>, Option<&str>); 6] = [
+        (ToolErrorHandling::ReturnToModel, Some(ARGUMENTS), Some(FAILURE)),
+        (ToolErrorHandling::Propagate, None, None),
+        (ToolErrorHandling::Message("try again".into()), Some("try again"), Some("try again")),
+        (ToolErrorHandling::Only(vec![ToolFailureKind::BadArguments]), Some(ARGUMENTS), None),
+        (ToolErrorHandling::Only(vec![ToolFailureKind::Failed]), None, Some(FAILURE)),
+        (ToolErrorHandling::with(by_kind), None, Some("broken is broken")),
     ];
     for (errors, arguments, failure) in rows {
-        let node = || ToolNode::new([add(), broken()]).errors(errors.clone());
+        let node = || ToolNode::new([add(), broken()]).error_handling(errors.clone());
         for (tool, args, told, said) in
             [("add", json!({ "a": 1 }), arguments, ARGUMENTS), ("broken", json!({}), failure, FAILURE)]
         {
@@ -47,7 +47,7 @@ async fn the_policy_decides_what_the_model_hears() {
                 Some(told) => assert_eq!(answers(&run.unwrap().state.messages), [("c0".into(), told.into(), false)]),
                 None => {
                     let error = refused(run);
-                    assert_eq!((error.code(), error.message()), (Code::ToolFailed, said), "{errors:?}");
+                    assert_eq!((error.code(), error.message()), (ErrorCode::ToolFailed, said), "{errors:?}");
                 }
             }
         }
@@ -56,16 +56,18 @@ async fn the_policy_decides_what_the_model_hears() {
     }
 }
 
-/// R-FWK-80: a tool that says itself that it failed is believed.
+/// R-FWK-80: a tool result that is marked as an error counts as a failure.
 #[tokio::test]
 async fn a_tool_may_say_that_it_failed() {
     let fails = || tool_fn(ToolSpec::new("fails", "Fails."), async |(): (), _cx| ToolOutput::error("no luck"));
     assert_eq!(answer(ToolNode::new([fails()]), "fails", Value::Null).await, ("no luck".into(), false));
-    let error = refused(called(ToolNode::new([fails()]).errors(Errors::Propagate), &[("fails", Value::Null)]).await);
-    assert_eq!((error.code(), error.message()), (Code::ToolFailed, "no luck"));
+    let error = refused(
+        called(ToolNode::new([fails()]).error_handling(ToolErrorHandling::Propagate), &[("fails", Value::Null)]).await,
+    );
+    assert_eq!((error.code(), error.message()), (ErrorCode::ToolFailed, "no luck"));
 }
 
-/// R-FWK-80: when a failure is passed on, the other calls end first, and what they did is not done again.
+/// R-FWK-80: if a failure fails the node, the other calls end first, and their work is not repeated.
 #[tokio::test]
 async fn a_failure_that_is_passed_on_loses_no_other_result() {
     let (runs, tries) = (Runs::default(), Arc::new(AtomicU32::new(0)));
@@ -73,11 +75,11 @@ async fn a_failure_that_is_passed_on_loses_no_other_result() {
         let attempt = tries.fetch_add(1, Ordering::SeqCst);
         async move { if attempt == 0 { Err(ToolError::new("not yet")) } else { Ok("well") } }
     });
-    let graph = graph(ToolNode::new([flaky, echo(&runs)]).errors(Errors::Propagate));
+    let graph = graph(ToolNode::new([flaky, echo(&runs)]).error_handling(ToolErrorHandling::Propagate));
     let input = Chat::input().messages(asks(&[("flaky", Value::Null), ("echo", text("once"))]));
-    let error = refused(graph.run(input).thread("t").await);
+    let error = refused(graph.invoke(input).thread("t").await);
     assert_eq!((error.message(), runs.of("echo")), ("`flaky` failed: not yet", 1));
-    let done = graph.go_on("t").await.unwrap();
+    let done = graph.continue_thread("t").await.unwrap();
     let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
     assert_eq!((told, runs.of("echo")), (vec!["well".to_owned(), "once".to_owned()], 1));
 }
@@ -88,7 +90,7 @@ fn deep_bug(text: String) -> String {
     panic!("key {text}")
 }
 
-/// R-FWK-80: a panic fails its call and nothing else, and what was said in it is not told the model.
+/// R-FWK-80: a panic fails its call only, and its message is not reported to the model.
 #[tokio::test]
 async fn a_panic_fails_its_call_only() {
     let bug =
@@ -101,12 +103,12 @@ async fn a_panic_fails_its_call_only() {
     );
     let deep = called(ToolNode::new([deep_bug()]), &[("deep_bug", text("s3cret"))]).await.unwrap();
     assert_eq!(answers(&deep.state.messages), [("c0".into(), "`deep_bug` panicked".into(), false)]);
-    let error = refused(called(ToolNode::new([bug]).errors(Errors::Propagate), &calls[..1]).await);
+    let error = refused(called(ToolNode::new([bug]).error_handling(ToolErrorHandling::Propagate), &calls[..1]).await);
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("key s3cret"), "{error:?}");
 }
 
-/// R-FWK-78, R-FWK-80: a tool that hangs is stopped after its own time or that of the node, by the run's clock, and the
-/// model hears of it.
+/// R-FWK-78, R-FWK-80: a tool that hangs is stopped after its own timeout or that of the node, by the clock of the
+/// run, and the model is told.
 #[tokio::test]
 async fn a_tool_that_hangs_is_stopped() {
     let hang = |spec: ToolSpec| tool_fn(spec, async |(): (), _cx| std::future::pending::<String>().await);
@@ -115,7 +117,7 @@ async fn a_tool_that_hangs_is_stopped() {
     let clock = ManualClock::new();
     let graph = graph(ToolNode::new([own, usual]));
     let input = Chat::input().messages(asks(&[("usual", Value::Null), ("own", Value::Null)]));
-    let run = tokio::spawn(graph.run(input).thread("t").clock(clock.clone()).into_future());
+    let run = tokio::spawn(graph.invoke(input).thread("t").clock(clock.clone()).into_future());
     for (sleepers, seconds) in [(2, 5), (1, 54), (1, 1)] {
         until(|| clock.sleepers() == sleepers).await;
         clock.advance(Duration::from_secs(seconds));
@@ -130,8 +132,8 @@ async fn a_tool_that_hangs_is_stopped() {
     );
 }
 
-/// R-FWK-78: a failed call is made again as often as the tool says, with a growing wait; arguments that do not fit are
-/// not tried at all.
+/// R-FWK-78: a failed call is retried as often as the tool requests, with a growing delay; invalid arguments are not
+/// tried at all.
 #[tokio::test]
 async fn a_failed_call_is_made_again() {
     for (retries, expected) in [(1, "`flaky` failed: try 2"), (2, "try 3")] {
@@ -143,7 +145,8 @@ async fn a_failed_call_is_made_again() {
         });
         let clock = ManualClock::new();
         let input = Chat::input().messages(asks(&[("flaky", Value::Null)]));
-        let run = tokio::spawn(graph(ToolNode::new([flaky])).run(input).thread("t").clock(clock.clone()).into_future());
+        let run =
+            tokio::spawn(graph(ToolNode::new([flaky])).invoke(input).thread("t").clock(clock.clone()).into_future());
         for attempt in 1..=retries {
             until(|| tries.load(Ordering::SeqCst) == attempt && clock.sleepers() == 1).await;
             clock.advance(Duration::from_millis(500 << (attempt - 1)));
@@ -154,25 +157,25 @@ async fn a_failed_call_is_made_again() {
     }
 }
 
-/// R-FWK-80: a run that is cancelled inside a tool is cancelled, whatever the policy says.
+/// R-FWK-80: a run that is cancelled inside a tool is cancelled, whatever the configuration.
 #[tokio::test]
 async fn a_cancelled_run_is_not_told_the_model() {
     let stops = tool_fn(ToolSpec::new("stops", "Stops."), async |(): (), _cx| {
-        Err::<(), Error>(Error::new(Code::Cancelled, "somebody stopped it"))
+        Err::<(), Error>(Error::new(ErrorCode::Cancelled, "somebody stopped it"))
     });
     let error = refused(called(ToolNode::new([stops]), &[("stops", Value::Null)]).await);
-    assert_eq!(error.code(), Code::Cancelled);
+    assert_eq!(error.code(), ErrorCode::Cancelled);
 }
 
-/// R-FWK-80: a sign of life of a tool is one of the node that runs it.
+/// R-FWK-80: a heartbeat of a tool counts for the node that runs it.
 #[tokio::test]
 async fn a_tool_keeps_its_node_alive() {
     let beats = Arc::new(AtomicU32::new(0));
     let seen = beats.clone();
-    let slow = tool_fn(ToolSpec::new("slow", "Takes its time."), move |(): (), cx: superstep::tool::ToolCx| {
+    let slow = tool_fn(ToolSpec::new("slow", "Takes its time."), move |(): (), cx: superstep::tools::ToolContext| {
         let beats = seen.clone();
         async move {
-            let cx: Cx = cx.get()?;
+            let cx: TaskContext = cx.get()?;
             for _ in 0..3 {
                 cx.heartbeat();
                 beats.fetch_add(1, Ordering::SeqCst);
@@ -181,13 +184,13 @@ async fn a_tool_keeps_its_node_alive() {
             Ok::<_, ToolError>("there")
         }
     });
-    let mut g = Graph::<Chat>::new("chat");
-    let idle = superstep::Timeout::idle(Duration::from_secs(10));
-    let tools = g.node("tools", superstep::node(ToolNode::new([slow])).timeout(idle));
-    g.edge(START, tools).edge(tools, END);
+    let mut g = StateGraph::<Chat>::new("chat");
+    let idle = superstep::TimeoutPolicy::idle_timeout(Duration::from_secs(10));
+    let tools = g.add_node("tools", superstep::node(ToolNode::new([slow])).timeout(idle));
+    g.add_edge(START, tools).add_edge(tools, END);
     let clock = ManualClock::new();
     let input = Chat::input().messages(asks(&[("slow", Value::Null)]));
-    let run = tokio::spawn(g.compile().unwrap().run(input).clock(clock.clone()).into_future());
+    let run = tokio::spawn(g.compile().unwrap().invoke(input).clock(clock.clone()).into_future());
     for beat in 1..=3 {
         until(|| beats.load(Ordering::SeqCst) == beat && clock.sleepers() == 3).await;
         clock.advance(Duration::from_secs(8));

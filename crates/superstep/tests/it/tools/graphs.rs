@@ -1,15 +1,15 @@
 //! Compiled graphs as tools.
 
 use serde_json::{Value, json};
-use superstep::core::port::Invocation;
+use superstep::core::port::ToolInvocation;
 use superstep::prelude::*;
-use superstep::tool::Errors;
-use superstep::{Compiled, Status};
+use superstep::tools::ToolErrorHandling;
+use superstep::{CompiledGraph, RunEnd};
 
 use super::{Chat, answers, asks, called, graph};
 use crate::support::refused;
 
-#[derive(State, Clone, Serialize, Deserialize)]
+#[derive(GraphState, Clone, Serialize, Deserialize)]
 struct Order {
     #[state(required)]
     item: String,
@@ -18,22 +18,23 @@ struct Order {
     secret: String,
 }
 
-/// price → approve (asks a person above 100).
-fn shop() -> Compiled<Order> {
-    let mut g = Graph::<Order>::new("shop");
-    let price = g.node("price", |order: View<Order>| Order::update().price(order.item.len() as u64 * 10));
-    let approve = g.node("approve", async |order: View<Order>, ask: Ask| {
+/// price → approve (interrupts above 100).
+fn shop() -> CompiledGraph<Order> {
+    let mut g = StateGraph::<Order>::new("shop");
+    let price = g.add_node("price", |order: View<Order>| Order::update().price(order.item.len() as u64 * 10));
+    let approve = g.add_node("approve", async |order: View<Order>, ask: Interrupts| {
         let price = order.price.unwrap_or(0);
-        if price > 100 && !ask.person::<bool>("so much?", price).await? {
+        if price > 100 && !ask.raise::<bool>("so much?", price).await? {
             return Err(NodeError::new("too expensive"));
         }
         Ok::<_, NodeError>(())
     });
-    g.sequence([START, price.into(), approve.into(), END]);
+    g.add_sequence([START, price.into(), approve.into(), END]);
     g.compile().unwrap()
 }
 
-/// R-FWK-83: a graph is a tool: its input schema takes the arguments, its output is the result, as text and whole.
+/// R-FWK-83: a graph is a tool: its input schema takes the arguments, its output is the result, as text and as
+/// artifact.
 #[tokio::test]
 async fn a_graph_is_a_tool() {
     let tool = shop().as_tool("shop", "Orders something.");
@@ -48,40 +49,41 @@ async fn a_graph_is_a_tool() {
     assert_eq!(serde_json::from_str::<Value>(&message.text()).unwrap(), expected);
     assert_eq!(message.metadata["artifact"], expected);
     assert!(answers(&done.state.messages)[1].1.contains("no argument `itme`; did you mean `item`?"));
-    let alone = tool.call(Invocation::new("c", json!({ "item": "pen" }).as_object().unwrap().clone())).await.unwrap();
+    let alone =
+        tool.call(ToolInvocation::new("c", json!({ "item": "pen" }).as_object().unwrap().clone())).await.unwrap();
     assert_eq!(alone.artifact, Some(expected));
 }
 
-/// R-FWK-83: questions of a graph that is a tool reach whoever runs the graph around, and two calls of it do not take
-/// each other for one; without anybody around, a question is an error.
+/// R-FWK-83: interrupts of a graph that is a tool are reported by the root run, and two calls of it have separate
+/// ones; outside a run, an interrupt is an error.
 #[tokio::test]
 async fn questions_of_a_graph_reach_the_run_around() {
     let tool = shop().as_tool("shop", "Orders something.");
     let outer = graph(ToolNode::new([tool.clone()]));
     let calls = ["a large table", "a chair", "a larger table"].map(|item| ("shop", json!({ "item": item })));
-    let paused = outer.run(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
-    let [first, second] = paused.questions() else { panic!("{:?}", paused.status) };
+    let paused = outer.invoke(Chat::input().messages(asks(&calls))).thread("t").await.unwrap();
+    let [first, second] = paused.interrupts() else { panic!("{:?}", paused.end) };
     assert_eq!((&first.value, &second.value), (&json!(130), &json!(140)));
     let yes = [(first.id, json!(true)), (second.id, json!(false))].into();
     let done = outer.resume_with("t", yes).await.unwrap();
     let told = answers(&done.state.messages);
-    assert!(done.status == Status::Finished && told[0].1.contains("130") && told[1].1.contains("70"), "{told:?}");
+    assert!(done.end == RunEnd::Finished && told[0].1.contains("130") && told[1].1.contains("70"), "{told:?}");
     assert_eq!((told[2].1.as_str(), told[2].2), ("`shop` failed: too expensive", false));
-    let alone = tool.call(Invocation::new("c", json!({ "item": "a large table" }).as_object().unwrap().clone()));
+    let alone = tool.call(ToolInvocation::new("c", json!({ "item": "a large table" }).as_object().unwrap().clone()));
     assert_eq!(alone.await.unwrap_err().message, "it asks a person, and nobody is there to answer");
 }
 
 /// R-FWK-83: a graph that fails is a tool that fails.
 #[tokio::test]
 async fn a_graph_that_fails_is_a_tool_that_fails() {
-    let mut g = Graph::<Order>::new("closed");
-    let node = g.node("node", || Err::<(), _>(NodeError::new("closed today")));
-    g.edge(START, node).edge(node, END);
+    let mut g = StateGraph::<Order>::new("closed");
+    let node = g.add_node("node", || Err::<(), _>(NodeError::new("closed today")));
+    g.add_edge(START, node).add_edge(node, END);
     let closed = g.compile().unwrap().as_tool("closed", "Is closed.");
     let node = || ToolNode::new([closed.clone()]);
     let calls = [("closed", json!({ "item": "pen" }))];
     let done = called(node(), &calls).await.unwrap();
     assert_eq!(answers(&done.state.messages)[0].1, "`closed` failed: closed today");
-    let error = refused(called(node().errors(Errors::Propagate), &calls).await);
+    let error = refused(called(node().error_handling(ToolErrorHandling::Propagate), &calls).await);
     assert!(error.message().contains("closed today"), "{error}");
 }

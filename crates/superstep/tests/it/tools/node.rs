@@ -1,21 +1,21 @@
-//! What the node runs, and what its messages say.
+//! The tool node: executed calls, and tool messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use superstep::core::message::{Part, Role, ToolCall, ToolStatus};
+use superstep::core::message::{ContentPart, Role, ToolCall, ToolStatus};
 use superstep::core::tool::ToolSpec;
 use superstep::prelude::*;
-use superstep::tool::{SharedTool, ToolSource, Tools, ensure_answered, tool_fn, wants_tools};
-use superstep::{Code, Record, Result, Schema};
+use superstep::tools::{SharedTool, ToolSet, ToolSource, ensure_tool_results, has_pending_tool_calls, tool_fn};
+use superstep::{DynamicState, ErrorCode, Result, Schema};
 use tokio::sync::Barrier;
 
 use super::{Chat, Runs, Text, add, answer, answers, asks, called, echo, graph, text};
 use crate::support::refused;
 
-/// R-FWK-79, R-REF-146 (case 146): all calls run at once, and are answered in their order; a tool that nobody knows is
-/// answered with those there are.
+/// R-FWK-79, R-REF-146 (case 146): all calls run concurrently, and have results in their order; the result for an
+/// unknown tool lists the available ones.
 #[tokio::test]
 async fn calls_run_at_once_and_are_answered_in_order() {
     // Each waits for both: one after the other, neither would end.
@@ -38,7 +38,7 @@ async fn calls_run_at_once_and_are_answered_in_order() {
     assert_eq!(answers(&done.state.messages), expected);
 }
 
-/// R-FWK-79: no more calls run at once than allowed, and still all of them do.
+/// R-FWK-79: at most the configured number of calls runs concurrently, and all of them run.
 #[tokio::test]
 async fn no_more_run_at_once_than_allowed() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -58,7 +58,7 @@ async fn no_more_run_at_once_than_allowed() {
     assert_eq!((answers(&done.state.messages).len(), most.load(Ordering::SeqCst)), (7, 2));
 }
 
-/// R-FWK-79: only the calls of the last message of the model that nobody has answered are made.
+/// R-FWK-79: only calls of the last model message without a result run.
 #[tokio::test]
 async fn only_open_calls_of_the_last_message_are_made() {
     let runs = Runs::default();
@@ -70,39 +70,40 @@ async fn only_open_calls_of_the_last_message_are_made() {
         asks(&[("echo", text("1")), ("echo", text("2"))]),
         Message::tool("c0", "by hand"),
     ];
-    let done = graph.run(Chat::input().messages(history)).thread("t").await.unwrap();
+    let done = graph.invoke(Chat::input().messages(history)).thread("t").await.unwrap();
     let told: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
     assert_eq!((told, runs.of("echo")), (vec!["by hand".to_owned(), "2".to_owned()], 1));
-    assert!(!wants_tools(&done.state.messages));
-    let again = graph.run(Chat::input().log("again")).thread("t").await.unwrap();
+    assert!(!has_pending_tool_calls(&done.state.messages));
+    let again = graph.invoke(Chat::input().log("again")).thread("t").await.unwrap();
     assert_eq!((again.state.messages.len(), runs.of("echo")), (5, 1));
-    let error = refused(graph.run(Chat::input().messages("hi")).thread("u").await);
-    assert_eq!(error.code(), Code::InvalidRoute, "{error}");
+    let error = refused(graph.invoke(Chat::input().messages("hi")).thread("u").await);
+    assert_eq!(error.code(), ErrorCode::InvalidRoute, "{error}");
 }
 
-/// R-FWK-79: another field can hold the messages, of a struct or of a state declared at run time; a state without it is
-/// told so by name.
+/// R-FWK-79: another field may hold the messages, of a struct or of a state declared at run time; if it is missing,
+/// the error names it.
 #[tokio::test]
 async fn messages_may_be_in_another_field_of_any_state() {
     let schema =
         Schema::from_json("state", &json!({ "talk": { "type": "messages", "reducer": "add_messages" } })).unwrap();
-    for (node, is_there) in [(ToolNode::new([add()]).messages("talk"), true), (ToolNode::new([add()]), false)] {
-        let mut g = Graph::<Record>::with_schema("talk", schema.clone());
-        let tools = g.node("tools", node);
-        g.edge(START, tools).edge(tools, END);
-        let run = g.compile().unwrap().run(json!({ "talk": asks(&[("add", json!({ "a": 1, "b": 2 }))]) })).await;
+    for (node, is_there) in [(ToolNode::new([add()]).messages_field("talk"), true), (ToolNode::new([add()]), false)] {
+        let mut g = StateGraph::<DynamicState>::with_schema("talk", schema.clone());
+        let tools = g.add_node("tools", node);
+        g.add_edge(START, tools).add_edge(tools, END);
+        let run = g.compile().unwrap().invoke(json!({ "talk": asks(&[("add", json!({ "a": 1, "b": 2 }))]) })).await;
         match is_there {
             true => assert_eq!(run.unwrap().state.messages("talk").unwrap().last().unwrap().text(), "3"),
             false => {
                 let error = refused(run);
-                assert_eq!(error.code(), Code::UnknownField, "{error}");
+                assert_eq!(error.code(), ErrorCode::UnknownField, "{error}");
                 assert!(error.message().contains("`messages`"), "{error}");
             }
         }
     }
 }
 
-/// R-FWK-79: an answer names its tool and how long it took, and keeps what is for the program beside what the model hears.
+/// R-FWK-79: a result contains its tool and its duration, and keeps the artifact for the application beside the
+/// content for the model.
 #[tokio::test]
 async fn an_answer_says_where_it_comes_from() {
     let weigh = tool_fn(ToolSpec::new("weigh", "Weighs."), async |(): (), _cx| {
@@ -121,8 +122,8 @@ async fn an_answer_says_where_it_comes_from() {
     assert!(message.metadata["duration_ms"].is_u64() && message.id.is_some());
 }
 
-/// R-FWK-79: ten megabytes of output do not reach the state: text is cut with a word about it, and a part that is no
-/// text and does not fit is left out.
+/// R-FWK-79: ten megabytes of output do not reach the state: text is truncated with a note, and a part that is not
+/// text and does not fit is removed.
 #[tokio::test]
 async fn a_long_output_is_cut() {
     let long = tool_fn(ToolSpec::new("long", "Talks."), async |(): (), _cx| "é".repeat(5_000_000));
@@ -135,7 +136,7 @@ async fn a_long_output_is_cut() {
         ToolOutput::new("x".repeat(300_000)).with_artifact(json!("y".repeat(300_000)))
     });
     for (bytes, is_whole) in [(400_000, true), (100_000, false)] {
-        let node = ToolNode::new([talk.clone()]).result_bytes(bytes);
+        let node = ToolNode::new([talk.clone()]).max_result_bytes(bytes);
         let done = called(node, &[("talk", Value::Null)]).await.unwrap();
         let message = done.state.messages.last().unwrap();
         assert_eq!(message.text().len() == 300_000, is_whole, "{bytes}");
@@ -143,16 +144,17 @@ async fn a_long_output_is_cut() {
         assert_eq!(message.metadata["artifact"].is_string(), is_whole);
     }
     let parts = tool_fn(ToolSpec::new("parts", "Shows."), async |(): (), _cx| {
-        let picture = Part::from(json!({ "type": "image", "base64": "A".repeat(300_000), "mime_type": "image/png" }));
-        ToolOutput::new(vec![Part::text("see"), picture, Part::text("end")])
+        let picture =
+            ContentPart::from(json!({ "type": "image", "base64": "A".repeat(300_000), "mime_type": "image/png" }));
+        ToolOutput::new(vec![ContentPart::text("see"), picture, ContentPart::text("end")])
     });
     let done = called(ToolNode::new([parts]), &[("parts", Value::Null)]).await.unwrap();
     let told = done.state.messages.last().unwrap().text().into_owned();
     assert!(told.starts_with("see[left out: a part of 300") && told.len() < 100, "{told}");
 }
 
-/// R-FWK-81: arguments longer than a quarter of a megabyte, or not an object, do not reach a tool; none at all are fine
-/// where none are needed.
+/// R-FWK-81: arguments longer than 256 KiB, or not an object, do not reach a tool; missing arguments are valid if
+/// none are required.
 #[tokio::test]
 async fn arguments_are_an_object_of_some_size() {
     let runs = Runs::default();
@@ -178,15 +180,15 @@ impl ToolSource for Server {
     }
 }
 
-/// R-FWK-85: what a source lists is looked up whenever it is needed: a tool that is added later is there without a new
-/// graph.
+/// R-FWK-85: tools of a source are listed whenever they are needed: a tool that is added later is available without a
+/// new graph.
 #[tokio::test]
 async fn tools_of_a_source_are_looked_up_each_time() {
     let served = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let tools = Tools::new([add()]).unwrap().source(Server(served.clone()));
+    let tools = ToolSet::new([add()]).unwrap().source(Server(served.clone()));
     let graph = graph(ToolNode::new(tools.clone()));
     let run = async |thread: &str| {
-        let done = graph.run(Chat::input().messages(asks(&[("echo", text("hi"))]))).thread(thread).await;
+        let done = graph.invoke(Chat::input().messages(asks(&[("echo", text("hi"))]))).thread(thread).await;
         done.map(|done| done.state.messages.last().unwrap().text().into_owned())
     };
     assert_eq!(run("a").await.unwrap(), "no tool `echo`; known: `add`");
@@ -196,27 +198,27 @@ async fn tools_of_a_source_are_looked_up_each_time() {
     assert_eq!(names, ["add", "echo"]);
     served.lock().unwrap().push(add());
     assert_eq!(refused(run("c").await).message(), "two tools are called `add`");
-    assert!(Tools::new([add(), add()]).is_err());
+    assert!(ToolSet::new([add(), add()]).is_err());
 }
 
-/// R-REF-150 (case 150): a history with a call that nobody answered is refused, by name, before a model is asked.
+/// R-REF-150 (case 150): a history with a call without a result is rejected, by name, before a model is called.
 #[tokio::test]
 async fn a_history_with_open_calls_is_refused_before_the_model() {
     let runs = Runs::default();
     let asked = runs.clone();
-    let mut g = Graph::<Chat>::new("chat");
-    let model = g.node("model", move |chat: View<Chat>| {
-        ensure_answered(&chat.messages)?;
+    let mut g = StateGraph::<Chat>::new("chat");
+    let model = g.add_node("model", move |chat: View<Chat>| {
+        ensure_tool_results(&chat.messages)?;
         asked.note("model");
         Ok::<_, NodeError>(Chat::update().messages(Message::assistant("fine")))
     });
-    g.edge(START, model).edge(model, END);
+    g.add_edge(START, model).add_edge(model, END);
     let graph = g.compile().unwrap();
     let open = vec![asks(&[("add", json!({})), ("echo", json!({}))]), Message::tool("c0", "1"), Message::user("and?")];
-    let error = refused(graph.run(Chat::input().messages(open)).await);
+    let error = refused(graph.invoke(Chat::input().messages(open)).await);
     assert_eq!(error.message(), "calls of tools have no answer: `c1` of `echo`");
     assert_eq!(runs.of("model"), 0);
     let whole = vec![asks(&[("add", json!({}))]), Message::tool("c0", "1")];
-    graph.run(Chat::input().messages(whole)).await.unwrap();
+    graph.invoke(Chat::input().messages(whole)).await.unwrap();
     assert_eq!(runs.of("model"), 1);
 }

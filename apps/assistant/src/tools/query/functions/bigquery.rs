@@ -1,12 +1,12 @@
-//! BigQuery's own functions that compute out of what they are given, and the clock. A name that is not here is refused:
-//! it may be a function of somebody in the data set, which can do anything, or one that BigQuery gets tomorrow.
+//! BigQuery functions that depend only on their arguments or the clock. All other names are rejected: a name may be
+//! a user-defined function of the dataset, which can do anything, or a function that BigQuery adds later.
 //!
-//! Left out on purpose: what reaches outside (`EXTERNAL_QUERY`, `ML`, `AI`, `NET`), keys (`AEAD`, `KEYS`), who asks
-//! (`SESSION_USER`), and chance (`RAND`, `GENERATE_UUID`).
+//! Deliberately excluded: external access (`EXTERNAL_QUERY`, `ML`, `AI`, `NET`), keys (`AEAD`, `KEYS`), the
+//! identity of the caller (`SESSION_USER`), and random values (`RAND`, `GENERATE_UUID`).
 
-/// Whether a function, by the parts of its name in small letters, is one of these. The prefix `SAFE.` only turns errors
-/// into nothing.
-pub(in crate::tools::query) fn is_harmless(parts: &[String]) -> bool {
+/// Returns true if a function, given by the lower-case parts of its name, is allowed. The prefix `SAFE.` only turns
+/// errors into `NULL`.
+pub(crate) fn is_harmless(parts: &[String]) -> bool {
     let name = match parts {
         [name] => name,
         [prefix, name] if prefix == "safe" => name,

@@ -1,35 +1,35 @@
-//! Which names a query makes itself, and where they hold.
+//! Scopes of common table expressions (CTEs).
 //!
-//! `WITH` gives a query a name for the query around it and for what is inside of that, and nowhere else. Outside of it the
-//! same name is a table. Where the databases differ, a name that might be a table counts as one.
+//! A `WITH` name is valid in its query and in the nested queries, and nowhere else. Outside, the same name is a
+//! table. Where databases differ, a name that might be a table counts as a table.
 
 use sqlparser::ast::Query;
 
-use super::Language;
+use super::SqlDialect;
 
-/// The queries around the place that is looked at, the outermost first.
-pub(super) struct Scopes {
-    language: Language,
-    around: Vec<Scope>,
+/// Queries around the visited node, outermost first.
+pub(super) struct CteScopes {
+    language: SqlDialect,
+    around: Vec<CteScope>,
 }
 
-/// One query and the names of its `WITH`.
-struct Scope {
-    /// In small letters.
+/// One query with the names of its `WITH`.
+struct CteScope {
+    /// Names in lower case.
     names: Vec<String>,
     is_recursive: bool,
-    /// How many of the named queries were entered.
+    /// Number of CTEs that were entered.
     entered: usize,
-    /// The named query that is being looked at.
+    /// Index of the CTE that is being visited.
     within: Option<usize>,
 }
 
-impl Scopes {
-    pub(super) fn new(language: Language) -> Self {
+impl CteScopes {
+    pub(super) fn new(language: SqlDialect) -> Self {
         Self { language, around: Vec::new() }
     }
 
-    /// A query begins. The first queries inside of one are those that its `WITH` names, in order.
+    /// Enters a query. The first nested queries are the CTEs of its `WITH`, in order.
     pub(super) fn enter(&mut self, query: &Query) {
         if let Some(outer) = self.around.last_mut()
             && outer.entered < outer.names.len()
@@ -40,10 +40,10 @@ impl Scopes {
         let names = query.with.iter().flat_map(|with| &with.cte_tables);
         let names = names.map(|table| table.alias.name.value.to_lowercase()).collect();
         let is_recursive = query.with.as_ref().is_some_and(|with| with.recursive);
-        self.around.push(Scope { names, is_recursive, entered: 0, within: None });
+        self.around.push(CteScope { names, is_recursive, entered: 0, within: None });
     }
 
-    /// It ends.
+    /// Leaves a query.
     pub(super) fn leave(&mut self) {
         self.around.pop();
         if let Some(outer) = self.around.last_mut() {
@@ -51,19 +51,19 @@ impl Scopes {
         }
     }
 
-    /// Whether a name stands for a query here. One with a place in front of it never does.
-    pub(super) fn makes(&self, name: &[String]) -> bool {
+    /// Returns true if a name refers to a CTE here. A qualified name never does.
+    pub(super) fn defines(&self, name: &[String]) -> bool {
         let [name] = name else { return false };
         self.around.iter().any(|scope| scope.visible(self.language).contains(name))
     }
 }
 
-impl Scope {
-    /// The names that hold at the place that is looked at.
-    fn visible(&self, language: Language) -> &[String] {
+impl CteScope {
+    /// Returns the names that are valid at the visited node.
+    fn visible(&self, language: SqlDialect) -> &[String] {
         match self.within {
-            // In SQLite all names of a `WITH` hold in all of its queries.
-            Some(at) if language == Language::BigQuery && !self.is_recursive => &self.names[..at],
+            // In SQLite, all names of a `WITH` are valid in all of its queries.
+            Some(at) if language == SqlDialect::BigQuery && !self.is_recursive => &self.names[..at],
             _ => &self.names,
         }
     }

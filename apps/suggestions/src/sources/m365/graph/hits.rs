@@ -1,4 +1,4 @@
-//! What Graph's search answers, as suggestions.
+//! Converts responses of the Microsoft Graph search into suggestions.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::sources::excerpt::excerpt;
 use crate::sources::is_web;
 use crate::types::{Availability, M365Source, McpSuggestion, SourceType};
 
-/// The hits of an answer, in its order. One without a title or an address cannot be shown, and is left out.
+/// Returns the hits of a response in its order. Hits without title or URL cannot be displayed and are skipped.
 pub(super) fn read(answer: &Value, limit: usize) -> Vec<McpSuggestion> {
     let containers = list(answer, "value").flat_map(|found| list(found, "hitsContainers"));
     containers.flat_map(|container| list(container, "hits")).filter_map(hit).take(limit).collect()
@@ -30,7 +30,7 @@ fn hit(hit: &Value) -> Option<McpSuggestion> {
     })
 }
 
-/// The drive says whose a file is; where it does not, its address does.
+/// Derives the source from the drive type, or else from the URL.
 fn source(resource: &Value, url: &str) -> M365Source {
     match resource["parentReference"]["driveType"].as_str() {
         Some("documentLibrary") => M365Source::Sharepoint,
@@ -40,7 +40,7 @@ fn source(resource: &Value, url: &str) -> M365Source {
     }
 }
 
-/// A summary without the marks of what fitted (`<c0>`) and of what was left out (`<ddd/>`).
+/// Removes the markup of Graph summaries: `<c0>` around matches and `<ddd/>` for omitted text.
 fn plain(summary: &str) -> String {
     let mut plain = String::new();
     let mut rest = summary;
@@ -77,7 +77,7 @@ fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
 mod tests {
     use super::*;
 
-    /// R-SUG-17: a summary is read without its marks.
+    /// R-SUG-17: markup is removed from summaries.
     #[test]
     fn summaries_lose_their_marks() {
         assert_eq!(plain("how to <c0>roll back</c0> a<ddd/>if x < 3 <b>"), "how to roll back a … if x < 3 <b>");

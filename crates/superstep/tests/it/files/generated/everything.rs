@@ -3,10 +3,10 @@
 //! Every kind of node and every key, for tests.
 
 use serde_json::json;
-use superstep::file::*;
-use superstep::model::Prompt;
+use superstep::files::*;
+use superstep::models::Prompt;
 use superstep::prelude::*;
-use superstep::{Compiled, Record, Result, Schema};
+use superstep::{CompiledGraph, DynamicState, Result, Schema};
 
 const EVERYTHING_SAY_HELLO_TEXT_1_PROMPT: &str = r#"Say "hello" to:
 {{text}} {{secret}} and \{{braces}}, which is a text of some length; it is "quoted" too"#;
@@ -15,15 +15,15 @@ const EVERYTHING_SAY_HELLO_TEXT_1_PROMPT: &str = r#"Say "hello" to:
 ///
 /// # Errors
 /// When a part is missing.
-pub fn build(parts: &Parts) -> Result<Compiled<Record>> {
+pub fn build(parts: &Components) -> Result<CompiledGraph<DynamicState>> {
     let mut graph = everything(parts)?;
-    parts.equip(&mut graph);
+    parts.apply_storage(&mut graph);
     graph.compile()
 }
 
-fn everything(parts: &Parts) -> Result<Graph<Record>> {
+fn everything(parts: &Components) -> Result<StateGraph<DynamicState>> {
     let schema = everything_state()?;
-    let mut graph = Graph::<Record>::with_schema("everything", schema);
+    let mut graph = StateGraph::<DynamicState>::with_schema("everything", schema);
     everything_say_hello(&mut graph)?;
     everything_ask(&mut graph, parts)?;
     everything_wants(&mut graph)?;
@@ -35,32 +35,32 @@ fn everything(parts: &Parts) -> Result<Graph<Record>> {
     everything_right(&mut graph, parts)?;
     everything_question(&mut graph)?;
     everything_count(&mut graph, parts)?;
-    graph.edge(START, "say hello");
-    graph.edge("say hello", "ask");
-    graph.edge("ask", "wants");
-    graph.edge("tools", "ask");
-    graph.edge("look", "both");
-    graph.edge("both", "left");
-    graph.edge("both", "right");
-    graph.join(["left", "right"], "question");
-    graph.edge("question", "count");
-    graph.input(["text", "items", "score"]);
-    graph.output(["title", "found", "score", "words", "notes"]);
+    graph.add_edge(START, "say hello");
+    graph.add_edge("say hello", "ask");
+    graph.add_edge("ask", "wants");
+    graph.add_edge("tools", "ask");
+    graph.add_edge("look", "both");
+    graph.add_edge("both", "left");
+    graph.add_edge("both", "right");
+    graph.add_join(["left", "right"], "question");
+    graph.add_edge("question", "count");
+    graph.input_fields(["text", "items", "score"]);
+    graph.output_fields(["title", "found", "score", "words", "notes"]);
     graph.interrupt_before(["count"]);
     graph.interrupt_after(["count"]);
     graph.recursion_limit(30);
-    let retry = Retry::exponential(2)
+    let retry = RetryPolicy::exponential(2)
         .initial_interval(std::time::Duration::from_secs_f64(0.001))
-        .backoff(1.5)
+        .backoff_factor(1.5)
         .max_interval(std::time::Duration::from_secs_f64(2.0))
         .without_jitter();
     graph.default_retry(retry);
-    let migration = superstep::Migration::to(2)
+    let migration = superstep::Migration::to_version(2)
         .rename("heading", "title")
         .add("score", 1)
         .remove("old")
         .rename_node("counter", "count");
-    graph.migrate(1, migration);
+    graph.add_migration(1, migration);
     Ok(graph)
 }
 
@@ -93,7 +93,7 @@ fn everything_state() -> Result<std::sync::Arc<Schema>> {
         .build()
 }
 
-fn everything_say_hello(graph: &mut Graph<Record>) -> Result<()> {
+fn everything_say_hello(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let value_1 = json!({
         "a list of things that is long enough to need several lines": ["one", "two", "three"],
         "deep": { "er": [1, 2.5, true, null] }
@@ -102,11 +102,11 @@ fn everything_say_hello(graph: &mut Graph<Record>) -> Result<()> {
     let step =
         SetNode::new().value("notes", value_1).value("score", 7).template("chat", text_1).copy("title", "secret");
     let step = node(step).metadata("description", "the first node").reads(["secret"]);
-    graph.node("say hello", step);
+    graph.add_node("say hello", step);
     Ok(())
 }
 
-fn everything_ask(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn everything_ask(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let prompt = Prompt::new("ask", "2", "You are short.")?;
     let step = ModelNode::new(parts.find_model("small")?)
         .tools(parts.find_tools(["find_order", "refund"])?)
@@ -114,77 +114,81 @@ fn everything_ask(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
         .messages("chat")
         .temperature(0.5)
         .max_tokens(100);
-    let timeout = superstep::Timeout::run(std::time::Duration::from_secs_f64(30.0))
-        .and_idle(std::time::Duration::from_secs_f64(10.0));
+    let timeout = superstep::TimeoutPolicy::run_timeout(std::time::Duration::from_secs_f64(30.0))
+        .and_idle_timeout(std::time::Duration::from_secs_f64(10.0));
     let step = node(step).timeout(timeout);
-    graph.node("ask", step);
+    graph.add_node("ask", step);
     Ok(())
 }
 
-fn everything_wants(graph: &mut Graph<Record>) -> Result<()> {
+fn everything_wants(graph: &mut StateGraph<DynamicState>) -> Result<()> {
+    let test_2_2 = [Condition::is_missing("title"), Condition::contains("text", "fox")];
     let test_2 = [
-        Test::at_most("score", 3),
-        Test::any([Test::is_missing("title"), Test::contains("text", "fox")]),
-        Test::not(Test::one_of("title", [json!("a"), json!(1)])),
+        Condition::at_most("score", 3),
+        Condition::any(test_2_2),
+        Condition::not(Condition::one_of("title", [json!("a"), json!(1)])),
     ];
-    let step = ConditionNode::otherwise("each")
-        .when(Test::wants_tools("chat"), "tools")
-        .when(Test::all(test_2), END)
-        .when(Test::equals("notes", 2).at("/deep/er/0"), END);
-    let step = node(step).goto(["tools".into(), END, "each".into()]);
-    graph.node("wants", step);
+    let step = ConditionNode::default_to("each")
+        .when(Condition::has_tool_calls("chat"), "tools")
+        .when(Condition::all(test_2), END)
+        .when(Condition::equals("notes", 2).at("/deep/er/0"), END);
+    let step = node(step).goto_targets(["tools".into(), END, "each".into()]);
+    graph.add_node("wants", step);
     Ok(())
 }
 
-fn everything_tools(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
-    let policy = superstep::tool::Policy::default().and_allow(["refund"]).and_ask(["*"]).and_deny(["find_order"]);
+fn everything_tools(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
+    let policy = superstep::tools::ToolPolicy::default()
+        .and_allow(["refund"])
+        .and_require_approval(["*"])
+        .and_deny(["find_order"]);
     let tools = parts.find_tools(["find_order", "refund"])?;
     let step = ToolNode::new(tools)
-        .messages("chat")
+        .messages_field("chat")
         .policy(policy)
-        .errors(superstep::tool::Errors::Propagate)
+        .error_handling(superstep::tools::ToolErrorHandling::Propagate)
         .timeout(std::time::Duration::from_secs_f64(5.0))
         .max_concurrency(2)
-        .ask_together();
-    graph.node("tools", step);
+        .batch_approvals();
+    graph.add_node("tools", step);
     Ok(())
 }
 
-fn everything_each(graph: &mut Graph<Record>) -> Result<()> {
-    let step = MapNode::new("items", "look").item("thing").otherwise("both");
-    let step = node(step).goto(["look", "both"]);
-    graph.node("each", step);
+fn everything_each(graph: &mut StateGraph<DynamicState>) -> Result<()> {
+    let step = MapNode::new("items", "look").item("thing").when_empty("both");
+    let step = node(step).goto_targets(["look", "both"]);
+    graph.add_node("each", step);
     Ok(())
 }
 
-fn everything_look(graph: &mut Graph<Record>) -> Result<()> {
+fn everything_look(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let step = SetNode::new().copy("found", "thing");
-    let retry = Retry::exponential(4);
+    let retry = RetryPolicy::exponential(4);
     let step = node(step).retry(retry);
-    graph.node("look", step);
+    graph.add_node("look", step);
     Ok(())
 }
 
-fn everything_both(graph: &mut Graph<Record>) -> Result<()> {
+fn everything_both(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let step = SetNode::new().value("words", 1);
-    graph.node("both", step);
+    graph.add_node("both", step);
     Ok(())
 }
 
-fn everything_left(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn everything_left(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let step = inner(parts)?.compile()?;
-    graph.node("left", step);
+    graph.add_node("left", step);
     Ok(())
 }
 
-fn inner(parts: &Parts) -> Result<Graph<Record>> {
+fn inner(parts: &Components) -> Result<StateGraph<DynamicState>> {
     let schema = inner_state()?;
-    let mut graph = Graph::<Record>::with_schema("inner", schema);
+    let mut graph = StateGraph::<DynamicState>::with_schema("inner", schema);
     inner_look(&mut graph, parts)?;
     inner_add(&mut graph)?;
-    graph.edge(START, "look");
-    graph.edge("look", "add");
-    graph.edge("add", END);
+    graph.add_edge(START, "look");
+    graph.add_edge("look", "add");
+    graph.add_edge("add", END);
     Ok(graph)
 }
 
@@ -197,37 +201,37 @@ fn inner_state() -> Result<std::sync::Arc<Schema>> {
         .build()
 }
 
-fn inner_look(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn inner_look(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let prompt = Prompt::new("title", "1.3", "A title for {{title}}")?;
     let step = ModelNode::new(parts.find_model("small")?).prompt(prompt).output("title");
-    graph.node("look", step);
+    graph.add_node("look", step);
     Ok(())
 }
 
-fn inner_add(graph: &mut Graph<Record>) -> Result<()> {
+fn inner_add(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let step = SetNode::new().value("seen", true).value("words", 10);
-    graph.node("add", step);
+    graph.add_node("add", step);
     Ok(())
 }
 
-fn everything_right(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn everything_right(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let step = parts.find_graph("shout")?;
-    graph.node("right", step);
+    graph.add_node("right", step);
     Ok(())
 }
 
-fn everything_question(graph: &mut Graph<Record>) -> Result<()> {
+fn everything_question(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let question = Prompt::new("question", "2", "Good, {{title}}?")?;
     let answer = json!({ "properties": { "yes": { "type": "boolean" } }, "required": ["yes"], "type": "object" });
-    let step = AskNode::new(question, "answer").answer(answer).show(["found", "secret"]);
-    let step = node(step).was("inquiry").reads(["secret"]);
-    graph.node("question", step);
+    let step = InterruptNode::new(question, "answer").resume_schema(answer).payload_fields(["found", "secret"]);
+    let step = node(step).renamed_from("inquiry").reads(["secret"]);
+    graph.add_node("question", step);
     Ok(())
 }
 
-fn everything_count(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn everything_count(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let step = parts.find_node("count")?;
-    let step = node(step).defer().goto([END]).reads(["secret"]).writes(["secret"]);
-    graph.node("count", step);
+    let step = node(step).defer().goto_targets([END]).reads(["secret"]).writes(["secret"]);
+    graph.add_node("count", step);
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! The graph `fn`, written from a graph file.
 
 use serde_json::json;
-use superstep::file::*;
-use superstep::model::Prompt;
+use superstep::files::*;
+use superstep::models::Prompt;
 use superstep::prelude::*;
-use superstep::{Compiled, Record, Result, Schema};
+use superstep::{CompiledGraph, DynamicState, Result, Schema};
 
 const GRAPH_FN_1ST_PROMPT: &str =
     r#"a very long prompt that needs a constant of its own because it does not fit on one line, and "quotes" too"#;
@@ -13,26 +13,26 @@ const GRAPH_FN_1ST_PROMPT: &str =
 ///
 /// # Errors
 /// When a part is missing.
-pub fn build(parts: &Parts) -> Result<Compiled<Record>> {
+pub fn build(parts: &Components) -> Result<CompiledGraph<DynamicState>> {
     let mut graph = graph_fn(parts)?;
-    parts.equip(&mut graph);
+    parts.apply_storage(&mut graph);
     graph.compile()
 }
 
-fn graph_fn(parts: &Parts) -> Result<Graph<Record>> {
+fn graph_fn(parts: &Components) -> Result<StateGraph<DynamicState>> {
     let schema = graph_fn_state()?;
-    let mut graph = Graph::<Record>::with_schema("fn", schema);
+    let mut graph = StateGraph::<DynamicState>::with_schema("fn", schema);
     graph_fn_1st(&mut graph)?;
     graph_fn_2(&mut graph)?;
     graph_fn_self(&mut graph)?;
     graph_fn_wide(&mut graph)?;
     graph_fn_none(&mut graph)?;
     graph_fn_rust(&mut graph, parts)?;
-    graph.edge(START, "1st");
-    graph.edge(START, "!?");
-    graph.edge(START, "self");
-    graph.edge(START, "wide");
-    graph.join(["1st", "!?", "self", "wide"], "none");
+    graph.add_edge(START, "1st");
+    graph.add_edge(START, "!?");
+    graph.add_edge(START, "self");
+    graph.add_edge(START, "wide");
+    graph.add_join(["1st", "!?", "self", "wide"], "none");
     Ok(graph)
 }
 
@@ -45,20 +45,20 @@ fn graph_fn_state() -> Result<std::sync::Arc<Schema>> {
         .build()
 }
 
-fn graph_fn_1st(graph: &mut Graph<Record>) -> Result<()> {
+fn graph_fn_1st(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let question = Prompt::new("1st", "1", GRAPH_FN_1ST_PROMPT)?;
-    let step = AskNode::new(question, "r#");
-    graph.node("1st", step);
+    let step = InterruptNode::new(question, "r#");
+    graph.add_node("1st", step);
     Ok(())
 }
 
-fn graph_fn_2(graph: &mut Graph<Record>) -> Result<()> {
+fn graph_fn_2(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let step = SetNode::new().value("a b", json!(["tab\tand \u{1} and \"#"]));
-    graph.node("!?", step);
+    graph.add_node("!?", step);
     Ok(())
 }
 
-fn graph_fn_self(graph: &mut Graph<Record>) -> Result<()> {
+fn graph_fn_self(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let value_1 = json!({
         "value": [
             {
@@ -75,11 +75,11 @@ fn graph_fn_self(graph: &mut Graph<Record>) -> Result<()> {
     })["value"]
         .clone();
     let step = SetNode::new().value("a b", value_1).value("big", 18446744073709551615_u64);
-    graph.node("self", step);
+    graph.add_node("self", step);
     Ok(())
 }
 
-fn graph_fn_wide(graph: &mut Graph<Record>) -> Result<()> {
+fn graph_fn_wide(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let value_1 = json!({
         "value": [
             {
@@ -97,23 +97,23 @@ fn graph_fn_wide(graph: &mut Graph<Record>) -> Result<()> {
     })["value"]
         .clone();
     let step = SetNode::new().value("a b", value_1);
-    graph.node("wide", step);
+    graph.add_node("wide", step);
     Ok(())
 }
 
-fn graph_fn_none(graph: &mut Graph<Record>) -> Result<()> {
-    let step = ConditionNode::otherwise("rust")
-        .when(Test::one_of("big", [""; 0]), END)
-        .when(Test::any([]), END)
-        .when(Test::one_of("big", [json!(4000000000_i64), json!(-4000000000_i64)]), END);
-    let step = node(step).goto([END, "rust".into()]);
-    graph.node("none", step);
+fn graph_fn_none(graph: &mut StateGraph<DynamicState>) -> Result<()> {
+    let step = ConditionNode::default_to("rust")
+        .when(Condition::one_of("big", [""; 0]), END)
+        .when(Condition::any([]), END)
+        .when(Condition::one_of("big", [json!(4000000000_i64), json!(-4000000000_i64)]), END);
+    let step = node(step).goto_targets([END, "rust".into()]);
+    graph.add_node("none", step);
     Ok(())
 }
 
-fn graph_fn_rust(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn graph_fn_rust(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let step = parts.find_node("send")?;
-    let step = node(step).goto([""; 0]).reads([""; 0]).writes([""; 0]);
-    graph.node("rust", step);
+    let step = node(step).goto_targets([""; 0]).reads([""; 0]).writes([""; 0]);
+    graph.add_node("rust", step);
     Ok(())
 }

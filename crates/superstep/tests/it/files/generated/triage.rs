@@ -3,10 +3,10 @@
 //! Sorts a ticket, looks things up, answers, and asks a person before anything is sent.
 
 use serde_json::json;
-use superstep::file::*;
-use superstep::model::Prompt;
+use superstep::files::*;
+use superstep::models::Prompt;
 use superstep::prelude::*;
-use superstep::{Compiled, Record, Result, Schema};
+use superstep::{CompiledGraph, DynamicState, Result, Schema};
 
 const SUPPORT_TRIAGE_WRITE_PROMPT: &str = "Write a short answer to this ticket.
 
@@ -18,15 +18,15 @@ What was said: {{messages}}";
 ///
 /// # Errors
 /// When a part is missing.
-pub fn build(parts: &Parts) -> Result<Compiled<Record>> {
+pub fn build(parts: &Components) -> Result<CompiledGraph<DynamicState>> {
     let mut graph = support_triage(parts)?;
-    parts.equip(&mut graph);
+    parts.apply_storage(&mut graph);
     graph.compile()
 }
 
-fn support_triage(parts: &Parts) -> Result<Graph<Record>> {
+fn support_triage(parts: &Components) -> Result<StateGraph<DynamicState>> {
     let schema = support_triage_state()?;
-    let mut graph = Graph::<Record>::with_schema("support triage", schema);
+    let mut graph = StateGraph::<DynamicState>::with_schema("support triage", schema);
     support_triage_sort(&mut graph, parts)?;
     support_triage_desk(&mut graph)?;
     support_triage_page(&mut graph)?;
@@ -42,19 +42,19 @@ fn support_triage(parts: &Parts) -> Result<Graph<Record>> {
     support_triage_decide(&mut graph)?;
     support_triage_send(&mut graph, parts)?;
     support_triage_refuse(&mut graph)?;
-    graph.edge(START, "sort");
-    graph.edge("sort", "desk");
-    graph.edge("begin", "agent");
-    graph.edge("agent", "next");
-    graph.edge("tools", "agent");
-    graph.edge("split", "each");
-    graph.edge("research", "write");
-    graph.edge("write", "review");
-    graph.edge("review", "decide");
-    graph.edge("page", END);
-    graph.edge("send", END);
-    graph.edge("refuse", END);
-    graph.output(["findings", "draft", "status"]);
+    graph.add_edge(START, "sort");
+    graph.add_edge("sort", "desk");
+    graph.add_edge("begin", "agent");
+    graph.add_edge("agent", "next");
+    graph.add_edge("tools", "agent");
+    graph.add_edge("split", "each");
+    graph.add_edge("research", "write");
+    graph.add_edge("write", "review");
+    graph.add_edge("review", "decide");
+    graph.add_edge("page", END);
+    graph.add_edge("send", END);
+    graph.add_edge("refuse", END);
+    graph.output_fields(["findings", "draft", "status"]);
     graph.recursion_limit(40);
     Ok(graph)
 }
@@ -78,7 +78,7 @@ fn support_triage_state() -> Result<std::sync::Arc<Schema>> {
         .build()
 }
 
-fn support_triage_sort(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn support_triage_sort(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let prompt = Prompt::new("sort", "1", "Sort this ticket, with its urgency from 1 to 10: {{ticket}}")?;
     let schema = json!({
         "properties": {
@@ -88,116 +88,116 @@ fn support_triage_sort(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
         "required": ["category", "urgency"],
         "type": "object"
     });
-    let format = superstep::model::AnswerFormat::new("sort", schema);
+    let format = superstep::models::ResponseFormat::new("sort", schema);
     let step = ModelNode::new(parts.find_model("small")?).prompt(prompt).output("triage").format(format);
-    let retry = Retry::exponential(3);
+    let retry = RetryPolicy::exponential(3);
     let step = node(step).retry(retry);
-    graph.node("sort", step);
+    graph.add_node("sort", step);
     Ok(())
 }
 
-fn support_triage_desk(graph: &mut Graph<Record>) -> Result<()> {
-    let step = ConditionNode::otherwise("split")
-        .when(Test::at_least("triage", 9).at("/urgency"), "page")
-        .when(Test::one_of("triage", [json!("order"), json!("billing")]).at("/category"), "begin");
-    let step = node(step).goto(["page", "begin", "split"]);
-    graph.node("desk", step);
+fn support_triage_desk(graph: &mut StateGraph<DynamicState>) -> Result<()> {
+    let step = ConditionNode::default_to("split")
+        .when(Condition::at_least("triage", 9).at("/urgency"), "page")
+        .when(Condition::one_of("triage", [json!("order"), json!("billing")]).at("/category"), "begin");
+    let step = node(step).goto_targets(["page", "begin", "split"]);
+    graph.add_node("desk", step);
     Ok(())
 }
 
-fn support_triage_page(graph: &mut Graph<Record>) -> Result<()> {
+fn support_triage_page(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let text_1 = Prompt::new("page", "1", "Somebody is on the way: {{ticket}}")?;
     let step = SetNode::new().value("status", "paged").template("draft", text_1);
-    graph.node("page", step);
+    graph.add_node("page", step);
     Ok(())
 }
 
-fn support_triage_begin(graph: &mut Graph<Record>) -> Result<()> {
+fn support_triage_begin(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let text_1 = Prompt::new("begin", "1", "{{ticket}}")?;
     let step = SetNode::new().template("messages", text_1);
-    graph.node("begin", step);
+    graph.add_node("begin", step);
     Ok(())
 }
 
-fn support_triage_agent(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn support_triage_agent(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let prompt = Prompt::new("agent", "1", "You help customers with orders.")?;
     let step = ModelNode::new(parts.find_model("small")?)
         .tools(parts.find_tools(["find_order", "refund"])?)
         .prompt(prompt)
         .messages("messages");
     let step = node(step).timeout(std::time::Duration::from_secs_f64(60.0));
-    graph.node("agent", step);
+    graph.add_node("agent", step);
     Ok(())
 }
 
-fn support_triage_next(graph: &mut Graph<Record>) -> Result<()> {
-    let step = ConditionNode::otherwise("write").when(Test::wants_tools("messages"), "tools");
-    let step = node(step).goto(["tools", "write"]);
-    graph.node("next", step);
+fn support_triage_next(graph: &mut StateGraph<DynamicState>) -> Result<()> {
+    let step = ConditionNode::default_to("write").when(Condition::has_tool_calls("messages"), "tools");
+    let step = node(step).goto_targets(["tools", "write"]);
+    graph.add_node("next", step);
     Ok(())
 }
 
-fn support_triage_tools(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
-    let policy = superstep::tool::Policy::default().and_ask(["refund"]);
+fn support_triage_tools(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
+    let policy = superstep::tools::ToolPolicy::default().and_require_approval(["refund"]);
     let tools = parts.find_tools(["find_order", "refund"])?;
-    let step = ToolNode::new(tools).messages("messages").policy(policy);
-    graph.node("tools", step);
+    let step = ToolNode::new(tools).messages_field("messages").policy(policy);
+    graph.add_node("tools", step);
     Ok(())
 }
 
-fn support_triage_split(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn support_triage_split(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let prompt = Prompt::new("split", "1", "Which questions does this ticket ask? {{ticket}}")?;
     let schema = json!({ "items": { "type": "string" }, "type": "array" });
-    let format = superstep::model::AnswerFormat::new("split", schema);
+    let format = superstep::models::ResponseFormat::new("split", schema);
     let step = ModelNode::new(parts.find_model("small")?).prompt(prompt).output("questions").format(format);
-    graph.node("split", step);
+    graph.add_node("split", step);
     Ok(())
 }
 
-fn support_triage_each(graph: &mut Graph<Record>) -> Result<()> {
-    let step = MapNode::new("questions", "research").item("question").otherwise("write");
-    let step = node(step).goto(["research", "write"]);
-    graph.node("each", step);
+fn support_triage_each(graph: &mut StateGraph<DynamicState>) -> Result<()> {
+    let step = MapNode::new("questions", "research").item("question").when_empty("write");
+    let step = node(step).goto_targets(["research", "write"]);
+    graph.add_node("each", step);
     Ok(())
 }
 
-fn support_triage_research(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn support_triage_research(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let prompt = Prompt::new("research", "1", "Answer in a sentence: {{question}}")?;
     let step = ModelNode::new(parts.find_model("small")?).prompt(prompt).output("findings");
-    graph.node("research", step);
+    graph.add_node("research", step);
     Ok(())
 }
 
-fn support_triage_write(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn support_triage_write(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let prompt = Prompt::new("write", "1", SUPPORT_TRIAGE_WRITE_PROMPT)?;
     let step = ModelNode::new(parts.find_model("small")?).prompt(prompt).output("draft");
-    graph.node("write", step);
+    graph.add_node("write", step);
     Ok(())
 }
 
-fn support_triage_review(graph: &mut Graph<Record>) -> Result<()> {
+fn support_triage_review(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let question = Prompt::new("review", "1", "Send this answer?")?;
     let answer = json!({ "type": "boolean" });
-    let step = AskNode::new(question, "approved").answer(answer).show(["ticket", "draft"]);
-    graph.node("review", step);
+    let step = InterruptNode::new(question, "approved").resume_schema(answer).payload_fields(["ticket", "draft"]);
+    graph.add_node("review", step);
     Ok(())
 }
 
-fn support_triage_decide(graph: &mut Graph<Record>) -> Result<()> {
-    let step = ConditionNode::otherwise("refuse").when(Test::equals("approved", true), "send");
-    let step = node(step).goto(["send", "refuse"]);
-    graph.node("decide", step);
+fn support_triage_decide(graph: &mut StateGraph<DynamicState>) -> Result<()> {
+    let step = ConditionNode::default_to("refuse").when(Condition::equals("approved", true), "send");
+    let step = node(step).goto_targets(["send", "refuse"]);
+    graph.add_node("decide", step);
     Ok(())
 }
 
-fn support_triage_send(graph: &mut Graph<Record>, parts: &Parts) -> Result<()> {
+fn support_triage_send(graph: &mut StateGraph<DynamicState>, parts: &Components) -> Result<()> {
     let step = parts.find_node("send")?;
-    graph.node("send", step);
+    graph.add_node("send", step);
     Ok(())
 }
 
-fn support_triage_refuse(graph: &mut Graph<Record>) -> Result<()> {
+fn support_triage_refuse(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let step = SetNode::new().value("status", "refused");
-    graph.node("refuse", step);
+    graph.add_node("refuse", step);
     Ok(())
 }

@@ -1,0 +1,291 @@
+//! Settings of a custom installation, parsed from a TOML file: the paths of data, documents, policy and users, and
+//! the external services.
+//!
+//! Relative paths start at the folder of the file. The file contains no secrets: `env:NAME` and `file:PATH` refer
+//! to them. Every error names the key and does not repeat the given value.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use superstep::core::error::Diagnostic;
+use superstep::settings::Secret;
+use superstep::{Error, ErrorCode, Result};
+
+use super::Settings;
+use crate::tools::query::bigquery::BigQuery;
+use crate::tools::{McpServerSettings, McpTransport, WebSettings};
+
+/// Validated settings of an installation, not yet connected to any service.
+pub struct ConfigFile {
+    settings: Settings,
+    servers: Vec<(McpServerSettings, Option<Secret>)>,
+}
+
+/// Contents of the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawConfig {
+    folder: Option<PathBuf>,
+    data: Option<PathBuf>,
+    handbook: Option<PathBuf>,
+    policy: Option<PathBuf>,
+    profiles: Option<PathBuf>,
+    synonyms: Option<PathBuf>,
+    #[serde(default)]
+    examples: Vec<String>,
+    #[serde(default)]
+    keep_facts: bool,
+    bigquery: Option<RawBigQuery>,
+    web: Option<RawWeb>,
+    #[serde(default)]
+    servers: Vec<RawMcpServer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawBigQuery {
+    project: String,
+    datasets: Vec<String>,
+    token: String,
+    max_bytes: Option<u64>,
+    address: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[derive(Default)]
+struct RawWeb {
+    hosts: Vec<String>,
+    private: Vec<String>,
+    search: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawMcpServer {
+    name: String,
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    url: Option<String>,
+    #[serde(default)]
+    allow: Vec<String>,
+    token: Option<String>,
+    pin: Option<String>,
+    #[serde(default)]
+    trusted: bool,
+}
+
+impl ConfigFile {
+    /// Reads and validates a file; `variable` looks up environment variables.
+    ///
+    /// # Errors
+    /// Returns an error if the file does not exist, has an unknown key or an invalid value, or refers to a path or
+    /// a secret that does not exist.
+    pub fn read(file: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let text = fs::read_to_string(file).map_err(|error| {
+            let fact = format!("the settings of the assistant `{}` cannot be read: {}", file.display(), error.kind());
+            Error::new(ErrorCode::ConfigInvalid, fact)
+        })?;
+        let written: RawConfig = toml::from_str(&text).map_err(|error| parse_error(file, &text, &error))?;
+        let beside = file.parent().unwrap_or(Path::new(""));
+        let mut reader = ConfigReader { beside, variable, problems: Vec::new() };
+        let read = reader.installation(written);
+        match reader.problems.is_empty() {
+            true => read,
+            false => {
+                let fact = format!("the settings of the assistant in `{}` are not valid", file.display());
+                Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, fact, reader.problems))
+            }
+        }
+    }
+
+    /// Returns the keys of the services that are reached over the network.
+    #[must_use]
+    pub fn network_keys(&self) -> Vec<&'static str> {
+        let Settings { bigquery, web, .. } = &self.settings;
+        let is_remote = |(server, _): &(McpServerSettings, _)| matches!(server.via, McpTransport::Http { .. });
+        let keys =
+            [("bigquery", bigquery.is_some()), ("web", web.is_some()), ("servers", self.servers.iter().any(is_remote))];
+        keys.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key).collect()
+    }
+
+    /// Connects to the MCP servers and returns the complete settings.
+    ///
+    /// # Errors
+    /// Returns an error if a server cannot be reached, if its tools differ from the approved ones, or if two tools
+    /// have the same name.
+    pub async fn connect(self) -> Result<Settings> {
+        let mut settings = self.settings;
+        for (server, token) in &self.servers {
+            let connected = settings.connect(std::slice::from_ref(server), |_| token.clone()).await;
+            settings = connected.map_err(|error| {
+                let fact = format!("the MCP server `{}` of `servers`: {}", server.name, error.message());
+                let help = error.help().unwrap_or("correct its entry, or leave it out").to_owned();
+                Error::new(error.code(), fact).with_help(help)
+            })?;
+        }
+        Ok(settings)
+    }
+}
+
+/// Resolves paths and secrets of the file and collects all errors.
+struct ConfigReader<'a, V> {
+    beside: &'a Path,
+    variable: V,
+    problems: Vec<Diagnostic>,
+}
+
+impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
+    fn installation(&mut self, written: RawConfig) -> Result<ConfigFile> {
+        let folder = self.beside.join(written.folder.unwrap_or_default());
+        // An empty path is the current folder, which has no name that an error could show.
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        let mut settings = Settings::new(folder);
+        settings.policy = written.policy.map(|path| self.beside.join(path));
+        settings.profiles = written.profiles.map(|path| self.beside.join(path));
+        settings.synonyms = written.synonyms.map(|path| self.beside.join(path));
+        settings.data = written.data.map(|path| self.beside.join(path));
+        settings.documents = written.handbook.map(|path| self.beside.join(path));
+        settings.examples = written.examples;
+        settings.keeps_facts = written.keep_facts;
+        self.check_paths(&settings);
+        settings.bigquery = written.bigquery.map(|bigquery| self.bigquery(bigquery)).transpose()?.map(Arc::new);
+        settings.web = written.web.map(|RawWeb { hosts, private, search }| WebSettings { hosts, private, search });
+        let mut names = BTreeSet::new();
+        let mut servers = Vec::new();
+        for (number, server) in written.servers.into_iter().enumerate() {
+            if !names.insert(server.name.clone()) {
+                self.refuse(format!("servers.{number}.name"), "another server has this name", "give each its own");
+            }
+            servers.extend(self.server(number, server));
+        }
+        Ok(ConfigFile { settings, servers })
+    }
+
+    /// Checks that all required paths and all configured paths exist.
+    fn check_paths(&mut self, settings: &Settings) {
+        let needed = [("policy", settings.policy()), ("profiles", settings.profiles()), ("data", settings.data())];
+        let named = [("synonyms", settings.synonyms.clone()), ("handbook", settings.documents.clone())];
+        let named = named.into_iter().filter_map(|(key, path)| Some((key, path?)));
+        for (key, path) in needed.into_iter().chain(named).filter(|(_, path)| !path.exists()) {
+            let fact = format!("there is no `{}`", path.display());
+            self.refuse(key, fact, "paths start from the folder of the file");
+        }
+    }
+
+    fn bigquery(&mut self, written: RawBigQuery) -> Result<BigQuery> {
+        if written.datasets.is_empty() {
+            self.refuse("bigquery.datasets", "there is none", "name the data sets that may be asked");
+        }
+        let token = self.secret("bigquery.token", &written.token).unwrap_or_else(|| Secret::new(""));
+        let mut bigquery = BigQuery::new(written.project, written.datasets, token)?;
+        if let Some(bytes) = written.max_bytes {
+            bigquery = bigquery.max_bytes(bytes);
+        }
+        Ok(match written.address {
+            Some(address) => bigquery.address(address),
+            None => bigquery,
+        })
+    }
+
+    fn server(&mut self, number: usize, written: RawMcpServer) -> Option<(McpServerSettings, Option<Secret>)> {
+        let at = format!("servers.{number}");
+        let for_url = [("allow", !written.allow.is_empty()), ("token", written.token.is_some())];
+        let for_program = [("args", !written.args.is_empty()), ("env", !written.env.is_empty())];
+        let RawMcpServer { name, command, args, env, url, allow, token, pin, trusted } = written;
+        let via = match (command, url) {
+            (Some(command), None) => {
+                self.refuse_beside(&at, "command", for_url);
+                McpTransport::Program { command, args, env: self.variables(&at, env) }
+            }
+            (None, Some(url)) => {
+                self.refuse_beside(&at, "url", for_program);
+                McpTransport::Http { url, allow }
+            }
+            _ => {
+                let help = "give `command` for a program, or `url` for a server on the web";
+                self.refuse(at, "it has to be reached in one way", help);
+                return None;
+            }
+        };
+        let token = token.and_then(|token| self.secret(&format!("{at}.token"), &token));
+        Some((McpServerSettings { name, via, pin, trusted }, token))
+    }
+
+    /// Rejects keys that have no effect next to another key, because the user relies on them.
+    fn refuse_beside(&mut self, at: &str, way: &str, keys: [(&str, bool); 2]) {
+        for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given) {
+            self.refuse(format!("{at}.{key}"), format!("it does not belong to a server with `{way}`"), "leave it out");
+        }
+    }
+
+    /// Resolves the environment variables of a server process.
+    fn variables(&mut self, at: &str, env: BTreeMap<String, String>) -> BTreeMap<String, Secret> {
+        let mut variables = BTreeMap::new();
+        for (name, reference) in env {
+            let value = self.secret(&format!("{at}.env.{name}"), &reference);
+            variables.extend(value.map(|value| (name, value)));
+        }
+        variables
+    }
+
+    /// Resolves a secret from its reference.
+    fn secret(&mut self, key: &str, reference: &str) -> Option<Secret> {
+        const HELP: &str = "refer to it: `env:NAME` or `file:PATH`";
+        let found = match reference.split_once(':') {
+            Some(("env", name)) => (self.variable)(name).ok_or("the variable is not set"),
+            Some(("file", path)) => fs::read_to_string(self.beside.join(path)).map_err(|_| "the file cannot be read"),
+            _ => Err("a secret does not stand here"),
+        };
+        match found.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()) {
+            Ok(text) if !text.is_empty() => return Some(Secret::new(text)),
+            Ok(_) => self.refuse(key, "it is empty", HELP),
+            Err(fact) => self.refuse(key, fact, HELP),
+        }
+        None
+    }
+
+    fn refuse(&mut self, key: impl Into<String>, fact: impl Into<String>, help: &str) {
+        self.problems.push(Diagnostic { pointer: key.into(), message: fact.into(), help: Some(help.to_owned()) });
+    }
+}
+
+/// Converts a TOML error into an error with line and key.
+fn parse_error(file: &Path, text: &str, error: &toml::de::Error) -> Error {
+    // The given value may be a secret under a wrong key, so the message contains only the expected type.
+    let message = match error.message().split_once(", expected ") {
+        Some((given, expected)) if given.starts_with("invalid") => format!("expected {expected}"),
+        _ => error.message().to_owned(),
+    };
+    let place = error.span().map(|span| {
+        let line = text.get(..span.start).unwrap_or(text).matches('\n').count();
+        let key = key_at(&text.lines().take(line + 1).collect::<Vec<_>>());
+        format!(" line {}, `{key}`:", line + 1)
+    });
+    let place = place.unwrap_or_else(|| ":".to_owned());
+    let fact = format!("the settings of the assistant `{}`{place} {message}", file.display());
+    Error::new(ErrorCode::ConfigInvalid, fact)
+}
+
+/// Returns the key of the last of these lines, with the name of its table.
+fn key_at(lines: &[&str]) -> String {
+    let header = |line: &str| {
+        let line = line.trim();
+        (line.starts_with('[') && line.ends_with(']')).then(|| line.trim_matches(['[', ']']).trim().to_owned())
+    };
+    let mut key = None;
+    for line in lines.iter().rev() {
+        match (header(line), line.split_once('=')) {
+            (Some(table), _) => return [Some(table), key].into_iter().flatten().collect::<Vec<_>>().join("."),
+            (None, Some((name, _))) => key = key.or_else(|| Some(name.trim().to_owned())),
+            (None, None) => {}
+        }
+    }
+    key.unwrap_or_default()
+}

@@ -1,0 +1,154 @@
+//! JSON responses about conversations.
+
+use serde_json::{Value, json};
+use superstep::core::id::ThreadId;
+use superstep::core::message::{Role, ToolCall, ToolStatus};
+use superstep::{Error, ErrorCode, Message};
+use superstep_server::{Problem, RunError, RunService, RunStatus, ThreadRecord, ThreadState};
+
+use super::{TALKS, TurnOptions};
+use crate::app::AppState;
+use crate::plan::PlannedCall;
+use crate::state::AgentState;
+use crate::turn::is_user_or_assistant_text;
+
+/// Returns the full session.
+pub(super) async fn session_response(
+    desk: &RunService,
+    office: &AppState,
+    record: &ThreadRecord,
+) -> Result<Value, Problem> {
+    let state = TALKS.state(desk, &record.thread).await?;
+    let talk = state.as_ref().map(conversation).transpose()?;
+    let messages = talk.as_ref().map(|talk| messages(talk, office)).unwrap_or_default();
+    let options = TurnOptions::read(&TALKS.latest_context(desk, record).await?);
+    Ok(json!({
+        "sessionId": record.thread,
+        "userId": options.user_id,
+        "title": record.title,
+        "status": status(record),
+        "messages": messages,
+        "plan": talk.as_ref().map(plan).unwrap_or_default(),
+        "waiting": pending_interrupt_json(record, state.as_ref()),
+        "summary": talk.as_ref().map_or("", |talk| talk.summary.as_str()),
+        "safetyCheck": talk.as_ref().and_then(|talk| talk.safety_check),
+        "retries": talk.as_ref().map_or(0, |talk| talk.retry_count),
+        "verdict": talk.as_ref().and_then(|talk| talk.verdict.as_ref()),
+        "tokensUsed": talk.as_ref().map_or(0, |talk| talk.tokens_used),
+        "model": office.model_json(&options),
+        "failure": record.error,
+        "lastEventId": desk.last_event_number(&record.thread).await?,
+    }))
+}
+
+/// Returns the result of a turn: the answer or the open interrupt.
+pub(super) async fn turn_response(
+    desk: &RunService,
+    office: &AppState,
+    record: &ThreadRecord,
+) -> Result<Value, Problem> {
+    let mut whole = session_response(desk, office, record).await?;
+    let last = whole["messages"].as_array().and_then(|messages| messages.last());
+    let last = last.filter(|message| message["role"] == "assistant").cloned();
+    whole["answer"] = last.as_ref().map_or(Value::Null, |message| message["text"].clone());
+    whole["references"] = last.map_or_else(|| json!([]), |message| message["references"].clone());
+    if let Value::Object(whole) = &mut whole {
+        whole.remove("messages");
+        whole.remove("summary");
+    }
+    Ok(whole)
+}
+
+/// Returns a session as an entry of a list.
+pub(super) fn session_list_item(record: &ThreadRecord) -> Value {
+    json!({
+        "sessionId": record.thread,
+        "title": record.title,
+        "status": status(record),
+        "createdAt": record.created_at,
+        "updatedAt": record.updated_at,
+    })
+}
+
+/// Converts the failure of a run into a problem for a client that waited for the result.
+pub(super) fn run_error_problem(failure: &RunError, thread: &ThreadId) -> Problem {
+    let code =
+        ErrorCode::ALL.iter().copied().find(|code| code.to_string() == failure.code).unwrap_or(ErrorCode::NodeFailed);
+    // What lies in the request is the status of its code; whatever else went wrong did so behind this server.
+    let status = Some(Error::new(code, "").http_status()).filter(|status| *status < 500).unwrap_or(502);
+    let problem = Problem::new(status, code, failure.message.clone()).with_thread(thread);
+    match &failure.hint {
+        Some(hint) => problem.with_hint(hint.as_str()),
+        None => problem,
+    }
+}
+
+fn conversation(state: &ThreadState) -> Result<AgentState, Problem> {
+    serde_json::from_value(state.values.clone()).map_err(|error| Error::internal(error.to_string()).into())
+}
+
+/// Returns the status of a session.
+fn status(record: &ThreadRecord) -> &'static str {
+    match record.status {
+        RunStatus::Running | RunStatus::Suspended => "running",
+        RunStatus::AwaitingInput => "waiting",
+        RunStatus::Failed => "error",
+        RunStatus::Cancelled | RunStatus::Orphaned => "stopped",
+        _ => "completed",
+    }
+}
+
+/// Returns the open interrupt with the id that an answer must name.
+fn pending_interrupt_json(record: &ThreadRecord, state: Option<&ThreadState>) -> Option<Value> {
+    let asked = state?.interrupts().next().filter(|_| record.status == RunStatus::AwaitingInput)?;
+    let mut waiting = asked.value.as_object().cloned().unwrap_or_default();
+    waiting.insert("id".to_owned(), json!(asked.id.to_string()));
+    Some(waiting.into())
+}
+
+/// Returns the messages of user and assistant, without tool calls and their results.
+fn messages(talk: &AgentState, office: &AppState) -> Vec<Value> {
+    let said = talk.messages.iter().filter(|message| is_user_or_assistant_text(message));
+    said.map(|message| {
+        let role = if message.role == Role::User { "user" } else { "assistant" };
+        json!({
+            "id": message.id, "role": role, "text": message.text(), "references": references(message, talk, office),
+        })
+    })
+    .collect()
+}
+
+/// Returns the sources behind the reference numbers of an answer.
+fn references(message: &Message, talk: &AgentState, office: &AppState) -> Vec<Value> {
+    let kept = message.metadata.get("references").and_then(Value::as_array);
+    kept.into_iter().flatten().map(|reference| shown_reference(reference, talk, office)).collect()
+}
+
+fn shown_reference(kept: &Value, talk: &AgentState, office: &AppState) -> Value {
+    let is_it = |call: &&ToolCall| kept["call"] == call.id.as_str();
+    let call = talk.messages.iter().flat_map(|message| &message.tool_calls).find(is_it);
+    let asked = |name: &str| call.and_then(|call| call.args.get(name)).and_then(Value::as_str);
+    let source = kept["source"].as_str().unwrap_or_default();
+    let (source, query) = match kept["tool"].as_str() {
+        // A query does not contain the dataset, so the dataset is shown as the source.
+        Some("bq_query") => (asked("dataset").unwrap_or(office.data_name()), Some(source)),
+        // A tool without arguments, such as a clock, is its own source.
+        Some(tool) if source.is_empty() => (tool, None),
+        _ => (source, asked("query").filter(|query| *query != source)),
+    };
+    json!({ "n": kept["number"], "tool": kept["tool"], "source": source, "query": query })
+}
+
+/// Returns the calls of the last plan with their outcomes.
+fn plan(talk: &AgentState) -> Vec<Value> {
+    let of = |call: &PlannedCall| {
+        let mut shown = json!(call);
+        let is_its = |message: &&Message| message.tool_call_id.as_deref() == Some(call.id.as_str());
+        if let Some(message) = talk.tool_outputs.iter().find(is_its) {
+            shown["status"] = json!(if message.status == ToolStatus::Success { "success" } else { "error" });
+            shown["output"] = json!(message.text());
+        }
+        shown
+    };
+    talk.tool_calls.iter().map(of).collect()
+}

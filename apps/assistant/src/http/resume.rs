@@ -1,0 +1,152 @@
+//! Requests that resume a session: answers to clarification questions and decisions on tool calls.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use superstep::core::validation_error::ValidationError;
+use superstep_server::{Problem, RunService, RunStatus, ThreadInterrupt, ThreadRecord};
+use utoipa::ToSchema;
+
+use super::GRAPH;
+use crate::nodes::{Decision, DecisionKind, LONGEST_ANSWER};
+
+/// An answer to what a conversation asks.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ResumeRequest {
+    /// The question it is for, as `waiting.id` names it: an answer that is sent twice never hits the next question.
+    pub(crate) question_id: String,
+    /// A text, where it is asked what was meant; `{"decision": "allow_once" | "allow_session" | "change" | "deny",
+    /// "arguments": {..}}`, where it is asked whether a tool may be used.
+    answer: Value,
+}
+
+/// Finds the interrupt that an answer belongs to.
+///
+/// # Errors
+/// Returns a problem with status 409 if no interrupt is open, or a different one.
+pub(crate) async fn pending_interrupt(
+    desk: &RunService,
+    record: &ThreadRecord,
+    id: &str,
+) -> Result<ThreadInterrupt, Problem> {
+    let thread = &record.thread;
+    let is_waiting = record.status == RunStatus::AwaitingInput;
+    let open = desk.graph(GRAPH)?.state(thread).await?;
+    let mut open = open.interrupts().filter(|_| is_waiting).peekable();
+    let detail = match open.peek() {
+        Some(_) => format!("conversation `{thread}` asks something else"),
+        None => format!("conversation `{thread}` does not ask anything"),
+    };
+    let other = || {
+        Problem::conflict(detail).with_thread(thread).with_hint("`waiting.id` of the conversation names what it asks")
+    };
+    open.find(|question| question.id.to_string() == id).cloned().ok_or_else(other)
+}
+
+/// Converts an answer into the resume value of the graph.
+///
+/// # Errors
+/// Returns a problem with status 422 if the answer does not fit the interrupt.
+pub(crate) fn resume_value(answering: ResumeRequest, question: &Value) -> Result<Value, Problem> {
+    match (question["kind"].as_str(), answering.answer) {
+        (Some("approval"), answer) => parse_decision(answer, &question["decisions"]),
+        // The error omits the text itself, because its length is not limited.
+        (_, Value::String(text)) if text.chars().count() > LONGEST_ANSWER => {
+            let fact = format!("expected at most {LONGEST_ANSWER} characters, and there are {}", text.chars().count());
+            Err(invalid("/answer", &fact, "say it in fewer words"))
+        }
+        (_, Value::String(text)) if !text.trim().is_empty() => Ok(Value::String(text)),
+        _ => Err(invalid("/answer", "expected a text with words", "say what you meant")),
+    }
+}
+
+/// A decision on a tool call, in the vocabulary of the page; the vocabulary of the graph is accepted as well.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolDecisionInput {
+    decision: DecisionInput,
+    #[serde(default, alias = "args")]
+    arguments: Option<Map<String, Value>>,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DecisionInput {
+    AllowOnce,
+    AllowSession,
+    #[serde(alias = "edit")]
+    Change,
+    Deny,
+}
+
+fn parse_decision(answer: Value, offered: &Value) -> Result<Value, Problem> {
+    const HELP: &str = "decide `allow_once`, `allow_session`, `change` with `arguments`, or `deny`";
+    let said: ToolDecisionInput =
+        serde_json::from_value(answer).map_err(|error| invalid("/answer", &error.to_string(), HELP))?;
+    let decision = match said.decision {
+        DecisionInput::AllowOnce => DecisionKind::AllowOnce,
+        DecisionInput::AllowSession => DecisionKind::AllowSession,
+        DecisionInput::Change => DecisionKind::Edit,
+        DecisionInput::Deny => DecisionKind::Deny,
+    };
+    if (decision == DecisionKind::Edit) != said.arguments.is_some() {
+        return Err(invalid("/answer/arguments", "expected with `change`, and only then", HELP));
+    }
+    if offered.as_array().is_some_and(|offered| !offered.contains(&json!(decision))) {
+        return Err(invalid("/answer/decision", &format!("only these are asked for: {offered}"), "decide one of them"));
+    }
+    Ok(json!(Decision { decision, args: said.arguments, reason: said.reason }))
+}
+
+fn invalid(pointer: &str, fact: &str, help: &str) -> Problem {
+    Problem::invalid(
+        "that is no answer to what is asked",
+        [ValidationError::new(fact).with_pointer(pointer).with_help(help).into()],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(question: &str, answer: Value) -> Result<Value, u16> {
+        resume_value(ResumeRequest { question_id: String::new(), answer }, &json!({ "kind": question }))
+            .map_err(|problem| problem.status())
+    }
+
+    /// R-PLN-32, R-PLN-43: decisions of the page become resume values of the graph, and everything else is
+    /// rejected.
+    #[test]
+    fn answers_fit_their_questions() {
+        let rows = [
+            ("clarification", json!("Ben Miller"), Ok(json!("Ben Miller"))),
+            ("clarification", json!(" "), Err(422)),
+            ("clarification", json!({ "decision": "deny" }), Err(422)),
+            ("clarification", json!("é".repeat(4_000)), Ok(json!("é".repeat(4_000)))),
+            ("clarification", json!("é".repeat(4_001)), Err(422)),
+            ("approval", json!("yes"), Err(422)),
+            ("approval", json!({ "decision": "allow_once" }), Ok(json!({ "decision": "allow_once" }))),
+            ("approval", json!({ "decision": "allow_session" }), Ok(json!({ "decision": "allow_session" }))),
+            (
+                "approval",
+                json!({ "decision": "change", "arguments": { "key": "a" } }),
+                Ok(json!({ "decision": "edit", "args": { "key": "a" } })),
+            ),
+            ("approval", json!({ "decision": "edit", "args": {} }), Ok(json!({ "decision": "edit", "args": {} }))),
+            ("approval", json!({ "decision": "change" }), Err(422)),
+            ("approval", json!({ "decision": "allow_once", "arguments": {} }), Err(422)),
+            (
+                "approval",
+                json!({ "decision": "deny", "reason": "mine" }),
+                Ok(json!({ "decision": "deny", "reason": "mine" })),
+            ),
+            ("approval", json!({ "decision": "perhaps" }), Err(422)),
+        ];
+        for (question, answer, expected) in rows {
+            assert_eq!(said(question, answer.clone()), expected, "{question}: {answer}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Replaces references in arguments by the results of earlier calls.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use superstep::Message;
+use superstep::core::message::ToolStatus;
+
+use crate::plan::{PlannedCall, reference};
+
+/// Returns the arguments with every `{{id}}` replaced by the result of that call.
+pub(super) fn resolve_references(
+    call: &PlannedCall,
+    done: &BTreeMap<String, Message>,
+) -> Result<Map<String, Value>, String> {
+    let mut given = BTreeMap::new();
+    for id in &call.depends_on {
+        match done.get(id) {
+            Some(message) if message.status == ToolStatus::Success => {
+                given.insert(reference(id), message.text().into_owned());
+            }
+            _ => return Err(format!("unavailable: it needs `{id}`, which gave nothing")),
+        }
+    }
+    let mut args = call.args.clone();
+    args.values_mut().for_each(|value| fill(value, &given));
+    Ok(args)
+}
+
+fn fill(value: &mut Value, given: &BTreeMap<String, String>) {
+    match value {
+        // A reference without other text becomes the JSON value of the result instead of text.
+        Value::String(text) if given.contains_key(text.trim()) => {
+            let whole = &given[text.trim()];
+            let read = serde_json::from_str(whole).ok().map(simple);
+            *value = read.unwrap_or_else(|| Value::String(whole.clone()));
+        }
+        Value::String(text) => {
+            for (name, whole) in given {
+                if text.contains(name) {
+                    let read: Option<Value> = serde_json::from_str(whole).ok().map(simple);
+                    let word = match read {
+                        Some(Value::String(text)) => text,
+                        Some(value) => value.to_string(),
+                        None => whole.clone(),
+                    };
+                    *text = text.replace(name, &word);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, given)),
+        Value::Object(entries) => entries.values_mut().for_each(|item| fill(item, given)),
+        _ => {}
+    }
+}
+
+/// Reduces a result to its value: the single value of a query, or the result of a calculation.
+fn simple(value: Value) -> Value {
+    if let Some(result) = value.get("result") {
+        return result.clone();
+    }
+    match value.get("rows").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([Value::Array(cells)]) if cells.len() == 1 => cells[0].clone(),
+        _ => value,
+    }
+}

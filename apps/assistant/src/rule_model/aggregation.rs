@@ -1,0 +1,311 @@
+//! Aggregation in a question about data: count, sum, average or rows, and the grouping.
+
+use super::lexicon::ColumnRef;
+use super::mentions::{Mention, StoredValue};
+use super::query_builder::QueryBuilder;
+use super::query_cues::Superlative;
+use super::query_draft::{GroupBy, Measure};
+use crate::data::ColumnType;
+
+/// A possible grouping: word index and group.
+type GroupMention = (usize, GroupBy);
+
+impl QueryBuilder<'_> {
+    /// Returns the groupings; `None` if they are ambiguous.
+    pub(super) fn groups(&mut self) -> Option<Vec<GroupBy>> {
+        let signs = &self.reading.signs;
+        let mut groups: Vec<GroupBy> = self.shared_places().map(GroupBy::Values).into_iter().collect();
+        if self.reading.periods.len() > 1 {
+            groups.push(GroupBy::Periods);
+        }
+        groups.extend(signs.every.map(GroupBy::Dates));
+        for (at, takes_plural) in &signs.groups {
+            let Some((_, group)) = self.entities().into_iter().find(|(start, _)| start == at) else { continue };
+            if self.is_own(&group) && *takes_plural {
+                // Revenue per order is the average over orders.
+                self.averages = true;
+            } else if *takes_plural || self.is_singular(*at) {
+                groups.push(group);
+            }
+        }
+        if signs.most.is_some() {
+            self.keeps_entities(&groups)?;
+            if groups.is_empty() && !self.is_ranking_of_rows() {
+                groups.push(self.entity()?);
+            }
+        }
+        let counted = signs.counts.and_then(|_| self.counted());
+        let divides = |table: &String| groups.is_empty() && !self.asks_for_rows() && counted.as_ref() != Some(table);
+        let divides_people: Vec<String> = self.people().into_iter().filter(divides).collect();
+        groups.extend(divides_people.into_iter().map(GroupBy::Table));
+        let is_clear = !(signs.compares && groups.is_empty()) && groups.len() <= 2;
+        is_clear.then_some(groups)
+    }
+
+    /// Returns the measure.
+    pub(super) fn measure(&self, groups: &[GroupBy]) -> Option<Measure> {
+        let signs = &self.reading.signs;
+        let number = self.parts.numbers.first().map(|mention| mention.what.clone());
+        let happens = |all: &[ColumnRef]| all.first().is_some_and(|place| self.book.is_event_table(&place.table));
+        match number {
+            _ if self.averages && signs.counts.is_some() => None,
+            Some(number) if self.averages => Some(Measure::Average(number)),
+            None if self.averages => None,
+            Some(_) if signs.counts.is_some_and(|at| self.first_is_table(at)) => None,
+            // The number of refunds is not the amount of money.
+            Some(number) if signs.counts.is_some() && self.book.is_money(&number) => None,
+            Some(_) if signs.most.is_some() && self.is_ranking_of_rows() => Some(Measure::Rows),
+            Some(number) if signs.counts.is_some() || self.sums => Some(Measure::Sum(number)),
+            Some(number) if happens(&number) && self.reading.keys.is_empty() => Some(Measure::Sum(number)),
+            // The total over a group makes sense for stock and not for prices.
+            Some(number) if self.divides_others(groups) => self.adds_up(&number).then_some(Measure::Sum(number)),
+            Some(_) => Some(Measure::Rows),
+            None if signs.counts.is_some() => Some(Measure::Count(self.counted()?)),
+            None if signs.most.is_some() || signs.compares || signs.every.is_some() || !groups.is_empty() => {
+                Some(Measure::Count(self.counted_in_groups(groups)?))
+            }
+            None if signs.how_much || self.sums => None,
+            None => Some(Measure::Rows),
+        }
+    }
+
+    /// Returns the tables that the query may be built around, most likely first.
+    pub(super) fn candidate_tables(&self, wanted: &Measure) -> Vec<String> {
+        let mut all: Vec<String> = match wanted {
+            Measure::Count(table) => vec![table.clone()],
+            Measure::Sum(places) | Measure::Average(places) => places.iter().map(|place| place.table.clone()).collect(),
+            Measure::Days(earlier, _) => vec![earlier.table.clone()],
+            Measure::Rows => {
+                let columns = self.parts.numbers.iter().chain(&self.parts.texts).chain(&self.parts.dates);
+                let columns = columns.flat_map(|mention| &mention.what).map(|place| place.table.clone());
+                let values = self.parts.values.iter().flat_map(|mention| &mention.what);
+                let tables = self.parts.tables.iter().map(|mention| mention.what.clone());
+                let keys = self.reading.keys.iter().map(|(table, _)| table.clone());
+                let conditions = self.parts.conditions.iter().map(|mention| mention.what.table.clone());
+                let values = values.map(|stored| stored.place.table.clone());
+                tables.chain(keys).chain(values).chain(conditions).chain(columns).collect()
+            }
+        };
+        let mut seen = Vec::new();
+        all.retain(|table| {
+            !seen.contains(table) && {
+                seen.push(table.clone());
+                true
+            }
+        });
+        all
+    }
+
+    /// Returns the columns of which the question names several values.
+    fn shared_places(&self) -> Option<Vec<ColumnRef>> {
+        let values = &self.parts.values;
+        let has = |mention: &Mention<Vec<StoredValue>>, place: &ColumnRef| {
+            mention.what.iter().any(|stored| stored.place == *place)
+        };
+        for (index, mention) in values.iter().enumerate() {
+            let places = mention.what.iter().map(|stored| stored.place.clone());
+            let is_several = mention.what.iter().any(|stored| stored.values.len() > 1);
+            let is_shared = |place: &ColumnRef| is_several || values[index + 1..].iter().any(|other| has(other, place));
+            let shared: Vec<ColumnRef> = places.filter(is_shared).collect();
+            if !shared.is_empty() {
+                return Some(shared);
+            }
+        }
+        None
+    }
+
+    /// Returns the mentioned tables and text columns, in order.
+    fn entities(&self) -> Vec<GroupMention> {
+        let tables = self.parts.tables.iter().map(|mention| (mention.start, GroupBy::Table(mention.what.clone())));
+        let texts = self.parts.texts.iter().map(|mention| (mention.start, GroupBy::Column(mention.what.clone())));
+        let mut all: Vec<GroupMention> = tables.chain(texts).collect();
+        all.sort_by_key(|(start, _)| *start);
+        all
+    }
+
+    /// Returns true if the group is the table whose rows are measured.
+    fn is_own(&self, group: &GroupBy) -> bool {
+        let number = self.parts.numbers.first().and_then(|mention| mention.what.first());
+        matches!((group, number), (GroupBy::Table(table), Some(place)) if place.table == *table)
+    }
+
+    fn is_singular(&self, at: usize) -> bool {
+        self.reading.words.get(at).is_some_and(|word| word.lower == word.lemma)
+    }
+
+    /// Returns true if the superlative selects rows by a column of their own, such as the most expensive product.
+    /// Other mentioned tables are shown next to the row if the question refers to that row, as in `which supplier
+    /// has the cheapest product`.
+    fn is_ranking_of_rows(&self) -> bool {
+        let Some(place) = self.parts.numbers.first().and_then(|mention| mention.what.first()) else { return false };
+        let happens = self.book.is_event_table(&place.table);
+        let is_other = |group: &GroupBy| !self.is_own(group) && (happens || !self.is_of_row(group, place));
+        let has_others = self.entities().iter().any(|(_, group)| is_other(group));
+        !self.averages && !self.sums && (!has_others || self.names_ranked_row(place))
+    }
+
+    /// Returns true if the group is a column of the table whose rows are measured.
+    fn is_of_row(&self, group: &GroupBy, row: &ColumnRef) -> bool {
+        matches!(group, GroupBy::Column(places) if places.iter().any(|place| place.table == row.table))
+    }
+
+    /// Returns true if the row is mentioned together with its superlative: `the cheapest product`, `the product
+    /// with the highest price`.
+    fn names_ranked_row(&self, row: &ColumnRef) -> bool {
+        const BETWEEN: [&str; 11] = ["with", "that", "which", "has", "have", "had", "is", "are", "was", "were", "the"];
+        let (Some(most), Some(number)) = (self.reading.signs.most, self.parts.numbers.first()) else { return false };
+        let is_near = (most.at..=most.at + 1).contains(&number.start);
+        let joins = |start: usize, end: usize| {
+            self.reading.words.get(start..end).is_some_and(|words| words.iter().all(|word| word.is_in(&BETWEEN)))
+        };
+        let is_named = |mention: &Mention<String>| {
+            let is_before = joins(mention.end, most.at) && self.is_singular(mention.start);
+            mention.what == row.table && (mention.start == number.end || is_before)
+        };
+        is_near && self.parts.tables.iter().any(is_named)
+    }
+
+    /// Returns `None` if a superlative over groups would drop a mentioned table or column.
+    fn keeps_entities(&self, groups: &[GroupBy]) -> Option<()> {
+        if groups.is_empty() {
+            return Some(());
+        }
+        if self.is_ranking_of_rows() {
+            let is_said = |group: &GroupBy| matches!(group, GroupBy::Table(_) | GroupBy::Column(_) | GroupBy::Dates(_));
+            return (!groups.iter().any(is_said)).then_some(());
+        }
+        let counted = if self.parts.numbers.is_empty() { self.counted_with_most() } else { None };
+        let is_kept =
+            |(start, group): &GroupMention| groups.contains(group) || self.is_own(group) || Some(*start) == counted;
+        self.entities().iter().all(is_kept).then_some(())
+    }
+
+    /// Returns true if the result is grouped by something other than the measured rows.
+    fn divides_others(&self, groups: &[GroupBy]) -> bool {
+        let Some(row) = self.parts.numbers.first().and_then(|mention| mention.what.first()) else { return false };
+        let is_said = self.reading.signs.most.is_some() || !self.reading.signs.groups.is_empty();
+        let is_other = |group: &GroupBy| {
+            matches!(group, GroupBy::Table(_) | GroupBy::Column(_))
+                && !self.is_own(group)
+                && !self.is_of_row(group, row)
+        };
+        is_said && groups.iter().any(is_other)
+    }
+
+    /// Returns true if the number is additive, such as a quantity; prices and weights are not summed.
+    fn adds_up(&self, places: &[ColumnRef]) -> bool {
+        const UNITS: [&str; 6] = ["_grams", "_days", "_hours", "_minutes", "_percent", "_year"];
+        let counts = |place: &ColumnRef| {
+            let column = self.book.column(place);
+            column.is_some_and(|it| it.kind == ColumnType::Integer && !UNITS.iter().any(|unit| it.name.ends_with(unit)))
+        };
+        let Some(start) = self.parts.numbers.first().map(|mention| mention.start) else { return false };
+        // As in `top 3 suppliers by stock`.
+        let is_by = self.reading.signs.groups.iter().any(|(at, _)| *at == start);
+        let is_most = |most: Superlative| self.is_amount(most.at) && start == most.at + 1;
+        (is_by || self.reading.signs.most.is_none_or(is_most)) && places.iter().all(counts)
+    }
+
+    /// Returns true if the word asks for a number of things and not for a size.
+    fn is_amount(&self, at: usize) -> bool {
+        self.reading.words.get(at).is_some_and(|word| word.is_in(&["most", "least", "fewest"]))
+    }
+
+    /// Resolves `the largest order` to the money column of the table. Returns `None` if the table has no such
+    /// column, or several.
+    pub(super) fn resolve_size_column(&mut self) -> Option<()> {
+        const SIZES: [&str; 6] = ["largest", "biggest", "greatest", "highest", "smallest", "lowest"];
+        let Some(most) = self.reading.signs.most else { return Some(()) };
+        if !self.parts.numbers.is_empty() || self.reading.signs.counts.is_some() {
+            return Some(());
+        }
+        let behind = most.at + 1 + usize::from(self.reading.signs.limit.is_some());
+        let sized = self.parts.tables.iter().find(|mention| (most.at + 1..=behind).contains(&mention.start));
+        let Some(table) = sized.filter(|_| !self.is_amount(most.at)) else { return Some(()) };
+        let is_size = self.reading.words[most.at].is_in(&SIZES);
+        let columns = &self.book.catalog.table(&table.what).filter(|_| is_size)?.columns;
+        let mut money = columns.iter().filter(|column| column.kind == ColumnType::Decimal);
+        let column = money.next().filter(|_| money.next().is_none())?;
+        let place = ColumnRef { table: table.what.clone(), column: column.name.clone() };
+        self.parts.numbers.push(Mention { start: most.at, end: table.start, what: vec![place] });
+        Some(())
+    }
+
+    fn asks_for_rows(&self) -> bool {
+        let signs = &self.reading.signs;
+        self.parts.numbers.is_empty() && signs.counts.is_none() && signs.every.is_none() && !self.sums && !self.averages
+    }
+
+    /// Returns the tables of people who are mentioned by only a part of their name.
+    pub(super) fn people(&self) -> Vec<String> {
+        let mut tables: Vec<String> = Vec::new();
+        for table in &self.book.catalog.tables {
+            let Some(names) = table.person() else { continue };
+            let is_named = |column: &str| {
+                let mut stored = self.parts.values.iter().flat_map(|mention| &mention.what);
+                stored.any(|stored| stored.place.table == table.name && stored.place.column == column)
+            };
+            if is_named(&names[0].name) != is_named(&names[1].name) {
+                tables.push(table.name.clone());
+            }
+        }
+        tables
+    }
+
+    /// Returns the group of a superlative.
+    fn entity(&self) -> Option<GroupBy> {
+        let counted = match self.parts.numbers.is_empty() {
+            true => Some(self.counted_with_most()?),
+            false => None,
+        };
+        let is_other = |(start, _): &GroupMention| Some(*start) != counted;
+        self.entities().into_iter().find(is_other).map(|(_, group)| group)
+    }
+
+    /// Returns the word index of the table whose rows are counted for a superlative.
+    fn counted_with_most(&self) -> Option<usize> {
+        let at = self.reading.signs.counts.or(self.reading.signs.most.map(|most| most.at + 1))?;
+        let behind = self.parts.tables.iter().find(|mention| mention.start >= at)?;
+        (self.entities().len() > 1).then_some(behind.start)
+    }
+
+    /// Returns the table that `how many` refers to.
+    fn counted(&self) -> Option<String> {
+        let at = self.reading.signs.counts?;
+        let Some(table) = self.parts.tables.iter().find(|mention| mention.start >= at) else {
+            return if self.parts.tables.is_empty() { self.implied_table() } else { None };
+        };
+        // The words in between, such as `late` in `how many late orders`, must belong to the table.
+        let between: Vec<(usize, usize)> =
+            self.parts.spans().into_iter().filter(|(start, _)| (at..table.start).contains(start)).collect();
+        let is_joined = between.windows(2).all(|pair| pair[0].1 == pair[1].0);
+        (is_joined && between.last().is_none_or(|(_, end)| *end == table.start)).then(|| table.what.clone())
+    }
+
+    fn first_is_table(&self, at: usize) -> bool {
+        let first = self.parts.spans().into_iter().find(|(start, _)| *start >= at);
+        first.is_some_and(|(start, _)| self.parts.tables.iter().any(|mention| mention.start == start))
+    }
+
+    /// Returns the table whose rows are counted per group.
+    fn counted_in_groups(&self, groups: &[GroupBy]) -> Option<String> {
+        if self.reading.signs.most.is_some() {
+            let start = self.counted_with_most()?;
+            return self.parts.tables.iter().find(|mention| mention.start == start).map(|mention| mention.what.clone());
+        }
+        let is_free = |mention: &&Mention<String>| !groups.contains(&GroupBy::Table(mention.what.clone()));
+        match self.parts.tables.iter().find(is_free) {
+            Some(mention) => Some(mention.what.clone()),
+            None => self.implied_table(),
+        }
+    }
+
+    /// Returns the table implied by synonyms if no table is named: `club members`.
+    fn implied_table(&self) -> Option<String> {
+        let condition = self.parts.conditions.first().map(|mention| mention.what.table.clone());
+        let values = self.parts.values.iter().filter_map(|mention| mention.what.first());
+        let value = values.filter(|stored| stored.is_synonym).map(|stored| stored.place.table.clone()).next();
+        let date = self.parts.dates.first().and_then(|mention| mention.what.first()).map(|place| place.table.clone());
+        condition.or(value).or(date)
+    }
+}

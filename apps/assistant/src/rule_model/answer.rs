@@ -1,0 +1,220 @@
+//! Answers of the rule model: sentences and tables from tool results, each with the number of its output, and
+//! nothing else.
+
+mod numbers;
+mod passages;
+mod rows;
+
+use serde_json::Value;
+
+use super::chat_intent::{ChatIntent, describe_history};
+use super::classify::{ClassifiedQuestion, QuestionKind};
+use super::sql_query::{ResultShape, SqlQuery};
+use super::{LABEL, RuleModel};
+use crate::data::ColumnType;
+use crate::prompt::{TaskPrompt, ToolResult};
+use crate::verdict::VerdictStatus;
+pub(super) use passages::search_words;
+
+/// Maximum number of characters of an output in a format that the rules do not know.
+const SHOWN: usize = 600;
+
+impl RuleModel {
+    /// Answers a question.
+    pub(super) fn answer(&self, ask: &TaskPrompt) -> String {
+        let understood = self.understand(ask);
+        let text = match self.talked(&understood.topic, ask) {
+            Some(text) => text,
+            None => self.looked_up(&understood, ask),
+        };
+        match ask.preferences["language"].as_str() {
+            Some(language) if !language.is_empty() && !language.starts_with("en") => {
+                format!("{text}\n\n(This assistant is {LABEL}; it answers in English only.)")
+            }
+            _ => text,
+        }
+    }
+
+    /// Answers a message that needs no tool.
+    fn talked(&self, topic: &QuestionKind, ask: &TaskPrompt) -> Option<String> {
+        let QuestionKind::Talk(talk) = topic else { return None };
+        let text = match talk {
+            ChatIntent::Thanks => "You are welcome.".to_owned(),
+            ChatIntent::Greeting => format!("Hello. I am {LABEL}. {}", self.examples()),
+            ChatIntent::Bye => "Goodbye.".to_owned(),
+            ChatIntent::Help => {
+                format!("I am {LABEL}: I ask the data, quote documents and calculate. {}", self.examples())
+            }
+            ChatIntent::Told => "I have read that.".to_owned(),
+            ChatIntent::Said { is_first } => describe_history(ask, *is_first),
+            _ => return None,
+        };
+        Some(text)
+    }
+
+    fn looked_up(&self, understood: &ClassifiedQuestion, ask: &TaskPrompt) -> String {
+        let gave_up = ask.verdict.as_ref().filter(|verdict| verdict.status == VerdictStatus::GivingUp);
+        let missing: Vec<String> =
+            ask.verdict.iter().flat_map(|verdict| &verdict.missing).map(|text| plain(text)).collect();
+        match self.found(understood, ask) {
+            Some(text) if gave_up.is_some() && !missing.is_empty() => {
+                format!("I could not find everything: {}.\n\n{text}", missing.join("; "))
+            }
+            Some(text) => match ask.outputs.iter().find(|output| !output.is_good()) {
+                Some(failed) => format!("{text}\n\nNot everything worked: {}.", plain(&failed.content)),
+                None => text,
+            },
+            None => self.not_known(understood, ask),
+        }
+    }
+
+    /// Returns the answer from the outputs, if they contain one.
+    pub(super) fn found(&self, understood: &ClassifiedQuestion, ask: &TaskPrompt) -> Option<String> {
+        let good: Vec<(usize, &ToolResult)> = ask
+            .outputs
+            .iter()
+            .filter(|output| output.is_good())
+            .enumerate()
+            .map(|(place, output)| (place + 1, output))
+            .collect();
+        let reads_records = good.iter().any(|(_, output)| output.tool == "bq_query");
+        // After a clarification, outputs of the rejected interpretation are still present.
+        let is_known = |output: &ToolResult| self.query_of(understood, output).is_some();
+        let knows_one = good.iter().any(|(_, output)| is_known(output));
+        let mut told: Vec<String> = Vec::new();
+        for (number, output) in &good {
+            let text = match output.tool.as_str() {
+                "bq_query" if knows_one && !is_known(output) => None,
+                "bq_query" => self.rows_told(understood, output, (*number, !told.is_empty()), ask),
+                "search_docs" if reads_records && !told.is_empty() => None,
+                "search_docs" => passages::quote_passages(understood, output, *number, ask),
+                _ => simple(output, *number),
+            };
+            told.extend(text);
+        }
+        (!told.is_empty()).then(|| told.join("\n\n"))
+    }
+
+    /// Returns the query of the rule model that produced this output.
+    fn query_of(&self, understood: &ClassifiedQuestion, output: &ToolResult) -> Option<SqlQuery> {
+        let QuestionKind::Data(query) = &understood.topic else { return None };
+        let asked = output.args.get("sql").and_then(Value::as_str).unwrap_or_default();
+        let all = [Some((**query).clone()), self.diagnostic_query(query)];
+        all.into_iter().flatten().find(|query| query.sql() == asked)
+    }
+
+    /// Describes rows. Of the date range of the data only the relevant part is mentioned: the reason for an empty
+    /// result, or missing days.
+    fn rows_told(
+        &self,
+        understood: &ClassifiedQuestion,
+        output: &ToolResult,
+        (number, is_answered): (usize, bool),
+        ask: &TaskPrompt,
+    ) -> Option<String> {
+        let query = self.query_of(understood, output);
+        match (&query, &understood.topic) {
+            (Some(SqlQuery { shape: ResultShape::Range, .. }), QuestionKind::Data(asked)) => match is_answered {
+                true => rows::describe_missing_days(asked, &output.value(), number, &ask.today),
+                false => rows::describe_data_range(asked, &output.value(), number),
+            },
+            _ => rows::describe_rows(query.as_ref(), &output.value(), number, ask),
+        }
+    }
+
+    /// States that the answer is not known, with the reason and what is known.
+    fn not_known(&self, understood: &ClassifiedQuestion, ask: &TaskPrompt) -> String {
+        let unknown = understood.reading.unknown_words();
+        let failed: Vec<String> =
+            ask.outputs.iter().filter(|output| !output.is_good()).map(|output| plain(&output.content)).collect();
+        let searched = ask.previous_calls.iter().any(|tried| tried.tool == "search_docs")
+            || ask.outputs.iter().any(|output| output.tool == "search_docs");
+        let why = match &understood.topic {
+            QuestionKind::Future => "it is about the future, and the data only has what happened".to_owned(),
+            QuestionKind::Talk(ChatIntent::Memory) => return "I know nothing about you yet.".to_owned(),
+            _ if !failed.is_empty() => failed.join("; "),
+            QuestionKind::Text if searched && !unknown.is_empty() => {
+                let named: Vec<String> = unknown.iter().map(|word| format!("\"{word}\"")).collect();
+                format!("the data has nothing for {}, and no document that I found says it", named.join(", "))
+            }
+            QuestionKind::Text if searched => {
+                "no document that I found says it, and I cannot ask the data like this".to_owned()
+            }
+            _ => "I found nothing that answers it".to_owned(),
+        };
+        match ask.preferences["length"].as_str() {
+            Some("short") => format!("I do not know: {why}."),
+            _ => format!("I do not know: {why}.\n\n{}", self.examples()),
+        }
+    }
+
+    /// Returns example questions that can be answered.
+    fn examples(&self) -> String {
+        let happens = self.catalog.tables.iter().find(|table| table.event().is_some());
+        let mut all = Vec::new();
+        if let Some(table) = happens {
+            all.push(format!("\"How many {} were there last month?\"", table.name.replace('_', " ")));
+        }
+        let number = self.catalog.tables.iter().find_map(|table| {
+            let column = table.columns.iter().find(|column| column.kind == ColumnType::Decimal)?;
+            Some(format!(
+                "\"What is the average {} of {}?\"",
+                column.name.replace('_', " "),
+                table.name.replace('_', " ")
+            ))
+        });
+        all.extend(number);
+        all.push("\"What is 17.5% of 1,249.90?\"".to_owned());
+        format!("You can ask me, for example: {}.", all.join(", "))
+    }
+}
+
+/// Removes the machine-readable kind from an error text.
+fn plain(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    text.split_once(": ").map_or(text, |(kind, rest)| if kind.contains(' ') { text } else { rest }).to_owned()
+}
+
+/// Formats the outputs of tools that return a single value.
+fn simple(output: &ToolResult, number: usize) -> Option<String> {
+    let value = output.value();
+    let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    match output.tool.as_str() {
+        "calculate" => {
+            let unit = value["unit"].as_str().map(|unit| format!(" {unit}")).unwrap_or_default();
+            let about = if value["rounded"] == true { ", rounded" } else { "" };
+            Some(format!("The result is {}{unit}{about} [{number}].", numbers::grouped(&text("result"))))
+        }
+        "now" => Some(format!("It is {} ({}) [{number}].", text("local"), text("zone"))),
+        "list_tables" => listed(&value["tables"], number, |table| {
+            format!("{} ({} rows)", table["name"].as_str().unwrap_or_default(), table["rows"])
+        }),
+        "describe_table" => listed(&value["columns"], number, |column| {
+            let about = column["about"].as_str().filter(|about| !about.is_empty());
+            let about = about.map(|about| format!(": {about}")).unwrap_or_default();
+            format!(
+                "{} ({}){about}",
+                column["name"].as_str().unwrap_or_default(),
+                column["type"].as_str().unwrap_or_default()
+            )
+        }),
+        "search_memory" => listed(&value["facts"], number, |fact| {
+            format!("{} ({})", fact["text"].as_str().unwrap_or_default(), fact["date"].as_str().unwrap_or_default())
+        }),
+        "forget_memory" => {
+            let all = listed(&value["forgotten"], number, |fact| fact["text"].as_str().unwrap_or_default().to_owned());
+            Some(all.map_or("There was nothing to forget.".to_owned(), |all| format!("Forgotten:\n{all}")))
+        }
+        _ => {
+            let shown = value.get("text").and_then(Value::as_str).unwrap_or(&output.content);
+            let short: String = shown.chars().take(SHOWN).collect();
+            let more = if shown.chars().count() > SHOWN { " ..." } else { "" };
+            (!short.trim().is_empty()).then(|| format!("{short}{more} [{number}]"))
+        }
+    }
+}
+
+fn listed(value: &Value, number: usize, tell: impl Fn(&Value) -> String) -> Option<String> {
+    let all: Vec<String> = value.as_array()?.iter().map(|item| format!("- {}", tell(item))).collect();
+    (!all.is_empty()).then(|| format!("{} [{number}]", all.join("\n")))
+}

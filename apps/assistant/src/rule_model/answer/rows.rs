@@ -1,0 +1,165 @@
+//! Formatting of query rows as a sentence or a table.
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+use serde_json::Value;
+
+use super::super::sql_query::{ResultShape, SqlQuery, ValueFormat};
+use super::numbers::{format_value, grouped};
+use crate::prompt::TaskPrompt;
+
+/// Maximum number of rows in a table, normally and for short answers.
+const ROWS: (usize, usize) = (30, 10);
+/// Number of days without data at either end of a period that is not reported as a gap.
+const FEW_DAYS: i64 = 7;
+
+/// Describes the rows; `None` if they are empty.
+pub(super) fn describe_rows(
+    query: Option<&SqlQuery>,
+    value: &Value,
+    number: usize,
+    ask: &TaskPrompt,
+) -> Option<String> {
+    let rows: Vec<&Vec<Value>> = value["rows"].as_array()?.iter().filter_map(Value::as_array).collect();
+    if rows.iter().all(|row| row.iter().all(Value::is_null)) {
+        return None;
+    }
+    let names: Vec<String> =
+        value["columns"].as_array()?.iter().map(|name| name.as_str().unwrap_or_default().to_owned()).collect();
+    let is_imperial = ask.preferences["units"] == "imperial";
+    let form = |column: usize| match query {
+        Some(query) => query.columns.get(column).map_or(ValueFormat::Plain, |shown| shown.form),
+        None => ValueFormat::Plain,
+    };
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().enumerate().map(|(column, cell)| format_value(cell, form(column), is_imperial)).collect())
+        .collect();
+    let (cells, same) = without_more(query, cells);
+    let about = query.map(SqlQuery::describe_filters).unwrap_or_default();
+    let table = || MarkdownTable {
+        names: &names,
+        cells: &cells,
+        number,
+        most: shown_rows(ask),
+        is_cut: value["truncated"] == true,
+    };
+    let told = match (query.map(|query| query.shape), cells.as_slice(), names.as_slice()) {
+        (Some(ResultShape::Number), [row], [name]) => format!("The {name}{about} is {} [{number}].", row[0]),
+        (None, [row], [name]) => format!("{name}: {} [{number}]", row[0]),
+        (Some(ResultShape::List | ResultShape::Ranking), [row], [_, name]) => {
+            let is_number = row[0].chars().all(|letter| letter.is_ascii_digit());
+            let kind = if is_number { format!("{} ", names[0]) } else { String::new() };
+            format!("{kind}{}: {name} {} [{number}].", row[0], row[1])
+        }
+        (Some(ResultShape::Comparison), [first, second], _) => {
+            format!("{}{about}.\n\n{}", ahead(first, second, &names), table().markdown())
+        }
+        (Some(shape), ..) => format!("{}:\n\n{}", title(shape, &names, &about, query), table().markdown()),
+        (None, ..) => table().markdown(),
+    };
+    Some(format!("{told}{same}"))
+}
+
+/// Drops the extra row of a ranking and returns a note if that row ties with the last one.
+fn without_more(query: Option<&SqlQuery>, mut cells: Vec<Vec<String>>) -> (Vec<Vec<String>>, &'static str) {
+    let Some((limit, ranked)) = query.and_then(|query| Some((query.limit?, query.ranked?))) else { return (cells, "") };
+    let is_same = limit > 0
+        && match (cells.get(limit - 1), cells.get(limit)) {
+            (Some(last), Some(next)) => last.get(ranked) == next.get(ranked),
+            _ => false,
+        };
+    cells.truncate(limit);
+    (cells, if is_same { " At least one more has the same." } else { "" })
+}
+
+fn shown_rows(ask: &TaskPrompt) -> usize {
+    if ask.preferences["length"] == "short" { ROWS.1 } else { ROWS.0 }
+}
+
+/// States which of two entries has the higher value.
+fn ahead(first: &[String], second: &[String], names: &[String]) -> String {
+    let (Some(one), Some(two), Some(what)) = (first.last(), second.last(), names.last()) else { return String::new() };
+    match one == two {
+        true => format!("{} and {} are equal: {what} {one}", first[0], second[0]),
+        false => format!("{} is ahead of {}: {what} {one} against {two}", first[0], second[0]),
+    }
+}
+
+fn title(shape: ResultShape, names: &[String], about: &str, query: Option<&SqlQuery>) -> String {
+    let ranked = query.and_then(|query| query.ranked).and_then(|place| names.get(place));
+    let last = ranked.or(names.last()).map(String::as_str).unwrap_or_default();
+    let table = query.map(|query| query.table.replace('_', " ")).unwrap_or_default();
+    let first = names.first().map(String::as_str).unwrap_or_default();
+    match shape {
+        ResultShape::Trend => format!("The {last} by {first}{about}"),
+        ResultShape::Ranking if names.len() > 1 => format!("By {last}{about}"),
+        ResultShape::Comparison => format!("The {last} by {first}{about}"),
+        _ => format!("These {table} were found{about}"),
+    }
+}
+
+struct MarkdownTable<'a> {
+    names: &'a [String],
+    cells: &'a [Vec<String>],
+    number: usize,
+    most: usize,
+    is_cut: bool,
+}
+
+impl MarkdownTable<'_> {
+    /// Formats one column as a list and several columns as a table, followed by the reference.
+    fn markdown(&self) -> String {
+        let shown = &self.cells[..self.cells.len().min(self.most)];
+        let lines: Vec<String> = match self.names {
+            [_] => shown.iter().map(|row| format!("- {}", row.join(" "))).collect(),
+            names => {
+                let head = [format!("| {} |", names.join(" | ")), format!("|{}", "---|".repeat(names.len()))];
+                let rows = shown.iter().map(|row| format!("| {} |", row.join(" | ")));
+                head.into_iter().chain(rows).collect()
+            }
+        };
+        let hidden = self.cells.len() - shown.len();
+        let more = match (hidden, self.is_cut) {
+            (0, false) => String::new(),
+            (0, true) => " There are more rows.".to_owned(),
+            (hidden, _) => format!(" {} more rows are not shown.", grouped(&hidden.to_string())),
+        };
+        format!("{}\n\n[{}]{more}", lines.join("\n"), self.number)
+    }
+}
+
+/// Reports the past days of the requested period that the data does not cover.
+pub(super) fn describe_missing_days(asked: &SqlQuery, value: &Value, number: usize, today: &str) -> Option<String> {
+    let (first, last) = range(value)?;
+    let (period, _) = asked.period.as_ref()?;
+    let [has_from, has_to, today] = [first, last, today].map(|day| day.parse::<Date>().ok());
+    let (has_from, has_to, end) = (has_from?, has_to?, period.to.yesterday().ok()?);
+    // A few days without data are not a gap.
+    let lacks_start = period.from.saturating_add(FEW_DAYS.days()) < has_from && period.from.year() > 1;
+    let lacks_end = end > has_to.saturating_add(FEW_DAYS.days()) && today.is_some_and(|today| end < today);
+    let lacks = lacks_start || lacks_end;
+    lacks.then(|| format!("Note: the data runs from {first} to {last} only [{number}]."))
+}
+
+fn range(value: &Value) -> Option<(&str, &str)> {
+    let row = value["rows"].as_array()?.first()?.as_array()?;
+    Some((row.first()?.as_str()?, row.get(1)?.as_str()?))
+}
+
+/// Explains an empty result: the data covers other dates, or there are no matching rows.
+pub(super) fn describe_data_range(asked: &SqlQuery, value: &Value, number: usize) -> Option<String> {
+    let (first, last) = range(value)?;
+    let (period, place) = asked.period.as_ref()?;
+    let what = asked.table.replace('_', " ");
+    if period.to.to_string().as_str() <= first || period.from.to_string().as_str() > last {
+        let told = place.display_name();
+        return Some(format!("I do not know: the data has {what} {told} from {first} to {last} only [{number}]."));
+    }
+    let name = asked.columns.last().map(|shown| shown.name.clone()).unwrap_or_default();
+    let about = asked.describe_filters();
+    Some(match asked.shape {
+        ResultShape::Number => format!("The {name}{about} is 0; the data runs from {first} to {last} [{number}]."),
+        _ => format!("There are no {what}{about}; the data runs from {first} to {last} [{number}]."),
+    })
+}

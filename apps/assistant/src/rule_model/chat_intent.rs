@@ -1,0 +1,106 @@
+//! Messages that need no data: thanks, greetings, and questions about the conversation itself.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::prompt::TaskPrompt;
+
+/// Intent of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ChatIntent {
+    Thanks,
+    Greeting,
+    Bye,
+    Help,
+    /// Statement of users about themselves.
+    Told,
+    /// Question about an earlier message: the first or the last one.
+    Said {
+        is_first: bool,
+    },
+    /// Question about the saved facts.
+    Memory,
+    Forget(String),
+    Clock,
+    Tables,
+    Describe(String),
+    File(String),
+}
+
+/// Builds the intent from a message that matches a pattern.
+type IntentParser = fn(&str) -> ChatIntent;
+
+/// Returns the intent of a message that needs no lookup.
+pub(super) fn talk(message: &str) -> Option<ChatIntent> {
+    static FORMS: LazyLock<Vec<(Regex, IntentParser)>> = LazyLock::new(|| {
+        let forms: [(&str, IntentParser); 13] = [
+            (
+                r"^(?:ok(?:ay)?|great|perfect|super|many)?[,!\s]*(?:thanks|thank you|thx|cheers)\b(?:\W*\w+){0,4}\W*$",
+                |_| ChatIntent::Thanks,
+            ),
+            (r"^(?:ok(?:ay)?|great|perfect|nice|good|got it|i see|understood)\W*$", |_| ChatIntent::Thanks),
+            (r"^(?:hi|hello|hey|good (?:morning|afternoon|evening|day))\b(?:\W*\w+){0,2}\W*$", |_| {
+                ChatIntent::Greeting
+            }),
+            (r"^(?:good)?bye\b|^see you\b", |_| ChatIntent::Bye),
+            (r"^(?:help|what can (?:you|i) (?:do|ask)|who are you|what are you|how do you work)\b", |_| {
+                ChatIntent::Help
+            }),
+            (
+                r"\b(?:did|do|have) (?:i|we) (?:just )?(?:ask|asked|say|said|talk|talked|discuss|discussed|speak|spoken)\b|\b(?:my|our) (?:first|last|previous|earlier) (?:question|message|topic)",
+                |text| ChatIntent::Said {
+                    is_first: !(text.contains("last") || text.contains("just") || text.contains("previous")),
+                },
+            ),
+            (
+                r"\bwhat do you (?:know|remember) (?:about|of) me\b|\b(?:know|remember) my name\b|^what(?:'s| is) my name\b",
+                |_| ChatIntent::Memory,
+            ),
+            (r"^(?:please )?forget (?:that |about )?(?P<rest>.+?)\W*$", |_| ChatIntent::Forget(String::new())),
+            (
+                r"^(?:please )?remember that\b|^(?:my name is|i (?:live|work) (?:in|at|for|with)|i (?:always )?prefer|i like)\b",
+                |_| ChatIntent::Told,
+            ),
+            (
+                r"\bwhat time is it\b|\bwhat(?:'s| is) the (?:time|date)\b|\bwhat day is (?:it|today)\b|\btoday's date\b|\bwhat(?:'s| is) today\b",
+                |_| ChatIntent::Clock,
+            ),
+            (r"\b(?:which|what|list|show)\b.*\btables\b", |_| ChatIntent::Tables),
+            (
+                r"\b(?:describe|columns (?:of|in|does|has)|structure of)\b.*\btable\b|\bcolumns\b.*\btable\b|\bdescribe (?:the )?(?:table )?\w+\W*$",
+                |_| ChatIntent::Describe(String::new()),
+            ),
+            (r"\b(?:read|open|show)\b.*\b(?P<rest>[\w./-]+\.(?:md|txt|csv|html))\b", |_| {
+                ChatIntent::File(String::new())
+            }),
+        ];
+        forms.into_iter().map(|(form, talk)| (Regex::new(&format!("(?i){form}")).expect("a pattern"), talk)).collect()
+    });
+    let message = message.trim();
+    FORMS.iter().find_map(|(form, talk)| {
+        let found = form.captures(message)?;
+        let rest = found.name("rest").map(|rest| rest.as_str().to_owned()).unwrap_or_default();
+        Some(match talk(&message.to_lowercase()) {
+            ChatIntent::Forget(_) => ChatIntent::Forget(rest),
+            ChatIntent::File(_) => ChatIntent::File(rest),
+            ChatIntent::Describe(_) => ChatIntent::Describe(message.to_lowercase()),
+            talk => talk,
+        })
+    })
+}
+
+/// Quotes an earlier message.
+pub(super) fn describe_history(ask: &TaskPrompt, is_first: bool) -> String {
+    let began = ask.summary.lines().find_map(|line| line.strip_prefix("Began with: ")).map(str::to_owned);
+    let mut mine = ask.history.iter().filter(|said| said.role == "user").map(|said| said.text.clone());
+    let found = match is_first {
+        true => began.or_else(|| mine.next()),
+        false => mine.next_back().or(began),
+    };
+    match (found, is_first) {
+        (Some(text), true) => format!("First you asked: \"{text}\""),
+        (Some(text), false) => format!("Before this you asked: \"{text}\""),
+        (None, _) => "Nothing was said before in this conversation.".to_owned(),
+    }
+}

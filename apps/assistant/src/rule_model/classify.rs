@@ -1,0 +1,134 @@
+//! Classification of questions, used for planning and for answering.
+
+use jiff::civil::Date;
+
+use super::RuleModel;
+use super::calculation::calculation;
+use super::chat_intent::{ChatIntent, talk};
+use super::parsed_question::ParsedQuestion;
+use super::sql_query::SqlQuery;
+use super::tokens::tokenize;
+use crate::prompt::TaskPrompt;
+
+/// Kind of a question.
+pub(super) enum QuestionKind {
+    Talk(ChatIntent),
+    Calculation(String),
+    Data(Box<SqlQuery>),
+    /// Question about the future.
+    Future,
+    /// Question that only documents may answer.
+    Text,
+}
+
+/// A classified question.
+pub(super) struct ClassifiedQuestion {
+    /// Question with clarifications applied, and completed from the previous question if it is a follow-up.
+    pub(super) question: String,
+    pub(super) reading: ParsedQuestion,
+    pub(super) topic: QuestionKind,
+}
+
+/// Maximum number of questions in a chain of follow-ups.
+const LONGEST_CHAIN: usize = 5;
+
+impl RuleModel {
+    /// Parses and classifies a question.
+    pub(super) fn understand(&self, ask: &TaskPrompt) -> ClassifiedQuestion {
+        let today = ask.today.parse().unwrap_or(Date::ZERO);
+        let question = self.rewrite_with_clarifications(ask, today);
+        let reading = ParsedQuestion::new(&self.lexicon, &question, today);
+        let topic = self.topic(&question, &reading);
+        ClassifiedQuestion { question, reading, topic }
+    }
+
+    fn topic(&self, question: &str, reading: &ParsedQuestion) -> QuestionKind {
+        if let Some(talk) = talk(question) {
+            return QuestionKind::Talk(talk);
+        }
+        if let Some(text) = calculation(question) {
+            return QuestionKind::Calculation(text);
+        }
+        let defines = is_definition(question);
+        if reading.signs.is_future && !defines && (reading.signs.counts.is_some() || !reading.items.is_empty()) {
+            return QuestionKind::Future;
+        }
+        match self.query(reading).filter(|_| !defines) {
+            Some(query) => QuestionKind::Data(Box::new(query)),
+            None => QuestionKind::Text,
+        }
+    }
+
+    /// Applies clarifications to the question, and completes a follow-up from the previous question.
+    fn rewrite_with_clarifications(&self, ask: &TaskPrompt, today: Date) -> String {
+        let mut question = ask.question.clone();
+        for clarified in &ask.clarified {
+            question = match find_ignoring_case(&question, &clarified.about) {
+                Some(at) if !clarified.about.is_empty() => {
+                    let (start, end) = (at, at + clarified.about.len());
+                    format!("{}{}{}", &question[..start], clarified.answer, &question[end..])
+                }
+                _ => clarified.answer.clone(),
+            };
+        }
+        let mine: Vec<&str> =
+            ask.history.iter().filter(|said| said.role == "user").map(|said| said.text.as_str()).collect();
+        let earlier = &mine[mine.len().saturating_sub(LONGEST_CHAIN)..];
+        self.rewrite_follow_up(&question, earlier, today).unwrap_or(question)
+    }
+
+    /// Rewrites a follow-up such as `And in September?`: the previous question with other periods or values.
+    fn rewrite_follow_up(&self, question: &str, earlier: &[&str], today: Date) -> Option<String> {
+        let all = tokenize(question);
+        let skipped = match all.as_slice() {
+            [first, ..] if first.is_in(&["and"]) => 1,
+            [first, second, ..] if first.is_in(&["what", "how"]) && second.is_in(&["about"]) => 2,
+            _ => return None,
+        };
+        let (last, before) = earlier.split_last()?;
+        let before = self.rewrite_follow_up(last, before, today).unwrap_or_else(|| (*last).to_owned());
+        let added: Vec<&str> = all[skipped..].iter().map(|word| word.shown.as_str()).collect();
+        let (old, new) = (
+            ParsedQuestion::new(&self.lexicon, &before, today),
+            ParsedQuestion::new(&self.lexicon, &added.join(" "), today),
+        );
+        if !new.unknown.is_empty() || all.len() > 8 || (new.items.is_empty() && new.periods.is_empty()) {
+            return None;
+        }
+        let mut dropped = vec![false; old.words.len()];
+        let mut drop = |start: usize, end: usize| dropped[start..end].iter_mut().for_each(|dropped| *dropped = true);
+        if !new.periods.is_empty() {
+            old.periods.iter().for_each(|period| drop(period.start, period.end));
+        }
+        for item in &old.items {
+            let same = |other: &super::lexicon::LexiconMatch| {
+                item.meanings.iter().any(|one| other.meanings.iter().any(|two| one.is_alike(two)))
+            };
+            if new.items.iter().any(same) {
+                drop(item.start, item.end);
+            }
+        }
+        let kept =
+            old.words.iter().zip(&dropped).filter(|(_, dropped)| !**dropped).map(|(word, _)| word.shown.as_str());
+        Some(kept.chain(added).collect::<Vec<_>>().join(" "))
+    }
+}
+
+fn find_ignoring_case(text: &str, part: &str) -> Option<usize> {
+    match text.is_ascii() {
+        true => text.to_ascii_lowercase().find(&part.to_ascii_lowercase()),
+        false => text.find(part),
+    }
+}
+
+/// Returns true if the question asks for a definition.
+fn is_definition(question: &str) -> bool {
+    let lower = question.to_lowercase();
+    let trimmed = lower.trim_end_matches(['?', '.', '!', ' ']);
+    let ends = [" mean", " means", " defined", " stand for"].iter().any(|end| trimmed.ends_with(end));
+    let begins = ["what is a ", "what is an ", "what's a ", "what's an "].iter().any(|begin| lower.starts_with(begin));
+    ends || begins
+        || ["definition of", "define ", "what is meant by", "do we call", "what do we mean", "explain "]
+            .iter()
+            .any(|part| lower.contains(part))
+}

@@ -1,0 +1,269 @@
+//! Lexicon of the data: maps words to tables, columns, stored values and synonyms.
+//!
+//! Longer phrases take precedence over shorter ones, and exact forms over inflected ones. Alternative meanings of
+//! the same words stay in order, synonyms first; `compose` chooses between them.
+
+use std::collections::BTreeMap;
+
+use super::synonyms::{SynonymTarget, Synonyms};
+use super::tokens::{QuestionToken, SKIPPED, is_filler, tokenize};
+use crate::data::{Catalog, Column, ColumnType, Table};
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ColumnRef {
+    pub(super) table: String,
+    pub(super) column: String,
+}
+
+/// Meaning of a phrase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Table(String),
+    Column(ColumnRef),
+    /// One of these values; several if the phrase is a common prefix of all of them.
+    Value {
+        place: ColumnRef,
+        values: Vec<String>,
+        is_synonym: bool,
+    },
+    Condition {
+        table: String,
+        sql: String,
+        name: String,
+    },
+}
+
+/// Words of a question that have a meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LexiconMatch {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) meanings: Vec<Meaning>,
+    /// Date columns that match another form of the words.
+    pub(super) dates: Vec<ColumnRef>,
+}
+
+struct Phrase {
+    words: Vec<QuestionToken>,
+    meaning: Meaning,
+    /// True if the exact letters of the value are required.
+    is_strict: bool,
+    /// True if a capital first letter is required.
+    is_name: bool,
+}
+
+/// All phrases, indexed by their first word.
+pub(super) struct Lexicon {
+    phrases: BTreeMap<String, Vec<Phrase>>,
+}
+
+/// Number of distinct values above which a name column is assumed to hold names of people or things, which are
+/// written with a capital letter.
+const MANY_NAMES: usize = 20;
+
+impl Lexicon {
+    pub(super) fn new(catalog: &Catalog, synonyms: &Synonyms) -> Self {
+        let mut lexicon = Self { phrases: BTreeMap::new() };
+        for (all, target) in &synonyms.groups {
+            let meaning = meaning_of(target, &all[0]);
+            all.iter().for_each(|text| lexicon.add(text, meaning.clone(), false, false));
+            for other in elsewhere(catalog, target) {
+                all.iter().for_each(|text| lexicon.add(text, other.clone(), false, false));
+            }
+        }
+        for table in &catalog.tables {
+            lexicon.add(&table.name.replace('_', " "), Meaning::Table(table.name.clone()), false, false);
+            for column in &table.columns {
+                lexicon.add_column(table, column);
+            }
+        }
+        lexicon
+    }
+
+    fn add_column(&mut self, table: &Table, column: &Column) {
+        let place = ColumnRef { table: table.name.clone(), column: column.name.clone() };
+        if !column.is_key && column.references.is_none() {
+            self.add(&column.name.replace('_', " "), Meaning::Column(place.clone()), false, false);
+            if let Some(verb) = column.name.strip_suffix("_at") {
+                self.add(&verb.replace('_', " "), Meaning::Column(place.clone()), false, false);
+            }
+        }
+        let holds_text = column.kind == ColumnType::Text && !column.name.to_lowercase().contains("mail");
+        let is_name = column.name.to_lowercase().contains("name") && column.distinct.len() > MANY_NAMES;
+        for value in column.distinct.iter().filter(|_| holds_text) {
+            let spoken = value.replace('_', " ");
+            let is_single = tokenize(&spoken).len() == 1;
+            let small = value.to_lowercase();
+            let is_strict = is_single && (is_filler(&small) || small == "new");
+            let meaning = Meaning::Value { place: place.clone(), values: vec![value.clone()], is_synonym: false };
+            self.add(&spoken, meaning, is_strict, is_name && is_single);
+        }
+    }
+
+    fn add(&mut self, text: &str, meaning: Meaning, is_strict: bool, is_name: bool) {
+        let all = tokenize(text);
+        let kept: Vec<QuestionToken> = all.iter().filter(|word| !word.is_in(&SKIPPED)).cloned().collect();
+        let words = if kept.is_empty() { all } else { kept };
+        if let Some(first) = words.first() {
+            let phrase = Phrase { words: words.clone(), meaning, is_strict, is_name };
+            self.phrases.entry(first.lemma.clone()).or_default().push(phrase);
+        }
+    }
+
+    /// Returns the meanings of the words that are not used yet, in order.
+    pub(super) fn items(&self, words: &[QuestionToken], used: &mut [bool]) -> Vec<LexiconMatch> {
+        let mut items = Vec::new();
+        let mut at = 0;
+        while at < words.len() {
+            let found =
+                if used[at] { None } else { self.longest(words, at, used).or_else(|| self.beginning(words, at)) };
+            match found {
+                Some(item) => {
+                    used[item.start..item.end].iter_mut().for_each(|used| *used = true);
+                    at = item.end;
+                    items.push(item);
+                }
+                None => at += 1,
+            }
+        }
+        items
+    }
+
+    /// Returns the meanings of exactly these words.
+    pub(super) fn exactly(&self, text: &str) -> Vec<Meaning> {
+        let wanted = tokenize(text);
+        let all = wanted.first().and_then(|first| self.phrases.get(&first.lemma)).into_iter().flatten();
+        let same = |phrase: &&Phrase| {
+            let pairs = phrase.words.iter().zip(&wanted);
+            phrase.words.len() == wanted.len() && pairs.into_iter().all(|(one, other)| one.lower == other.lower)
+        };
+        all.filter(same).map(|phrase| phrase.meaning.clone()).collect()
+    }
+
+    fn longest(&self, words: &[QuestionToken], at: usize, used: &[bool]) -> Option<LexiconMatch> {
+        let first = &words[at];
+        let forms = std::iter::once(&first.lemma).chain(&first.bases);
+        let starting = forms.filter_map(|form| self.phrases.get(form)).flatten();
+        let fitting: Vec<(&Phrase, usize, bool)> = starting
+            .filter_map(|phrase| fits(phrase, words, at).map(|(end, is_exact)| (phrase, end, is_exact)))
+            .filter(|(_, end, _)| !used[at..*end].contains(&true))
+            .collect();
+        let length = fitting.iter().map(|(phrase, ..)| phrase.words.len()).max()?;
+        let longest: Vec<_> = fitting.into_iter().filter(|(phrase, ..)| phrase.words.len() == length).collect();
+        let is_exact = longest.iter().any(|(.., is_exact)| *is_exact);
+        let end = longest.iter().map(|(_, end, _)| *end).max()?;
+        let (mut meanings, mut dates) = (Vec::new(), Vec::new());
+        for (phrase, _, exact) in longest {
+            if exact == is_exact && !meanings.contains(&phrase.meaning) {
+                meanings.push(phrase.meaning.clone());
+            }
+        }
+        (at..end).for_each(|at| dates.extend(self.columns_within(words, at, end)));
+        Some(LexiconMatch { start: at, end, meanings, dates })
+    }
+
+    /// Returns the columns that parts of a phrase denote on their own.
+    fn columns_within(&self, words: &[QuestionToken], at: usize, end: usize) -> Vec<ColumnRef> {
+        let starting = self.phrases.get(&words[at].lemma).into_iter().flatten();
+        let inside = starting.filter(|phrase| fits(phrase, words, at).is_some_and(|(last, _)| last <= end));
+        let column = |phrase: &Phrase| match &phrase.meaning {
+            Meaning::Column(place) => Some(place.clone()),
+            _ => None,
+        };
+        inside.filter_map(column).collect()
+    }
+
+    /// Matches words that are a common prefix of several values of one column: `Ridge Tent`.
+    fn beginning(&self, words: &[QuestionToken], at: usize) -> Option<LexiconMatch> {
+        let starting = self.phrases.get(&words[at].lemma)?;
+        let shared = |phrase: &Phrase| {
+            let is_value = matches!(&phrase.meaning, Meaning::Value { is_synonym: false, .. });
+            let pairs = phrase.words.iter().zip(&words[at..]);
+            let length = pairs.take_while(|(one, other)| one.lemma == other.lemma).count();
+            let is_named = length > 1 || (at > 0 && words[at].is_capital() && words[at].lower.len() > 3);
+            (is_value && is_named).then_some(length)
+        };
+        let length = starting.iter().filter_map(shared).max()?;
+        let mut found: Option<(ColumnRef, Vec<String>)> = None;
+        for phrase in starting.iter().filter(|phrase| shared(phrase) == Some(length)) {
+            let Meaning::Value { place, values, .. } = &phrase.meaning else { continue };
+            match &mut found {
+                None => found = Some((place.clone(), values.clone())),
+                Some((known, all)) if known == place => all.extend(values.iter().cloned()),
+                Some(_) => return None,
+            }
+        }
+        let (place, values) = found?;
+        let meanings = vec![Meaning::Value { place, values, is_synonym: false }];
+        Some(LexiconMatch { start: at, end: at + length, meanings, dates: Vec::new() })
+    }
+}
+
+/// Returns the end of a phrase that starts at a word, and true if the match is exact.
+fn fits(phrase: &Phrase, words: &[QuestionToken], at: usize) -> Option<(usize, bool)> {
+    let (mut place, mut is_exact) = (at, true);
+    for (index, wanted) in phrase.words.iter().enumerate() {
+        while index > 0 && words.get(place).is_some_and(|word| word.lower != wanted.lower && word.is_in(&SKIPPED)) {
+            place += 1;
+        }
+        let word = words.get(place)?;
+        if word.lower != wanted.lower {
+            is_exact = false;
+            let is_compared = matches!(phrase.meaning, Meaning::Column(_)) && word.bases.contains(&wanted.lower);
+            // A value does not match as another verb form: `paid` is a value, `pay` is not.
+            let is_value = matches!(phrase.meaning, Meaning::Value { .. });
+            let is_form = word.lemma == wanted.lemma && (!is_value || begins_alike(&word.lower, &wanted.lower));
+            if !is_form && !is_compared {
+                return None;
+            }
+        }
+        place += 1;
+    }
+    let is_spelt = match &phrase.meaning {
+        Meaning::Value { values, .. } if phrase.is_strict => values.contains(&words[at].shown),
+        _ => !phrase.is_name || words[at].is_capital(),
+    };
+    is_spelt.then_some((place, is_exact))
+}
+
+fn begins_alike(one: &str, other: &str) -> bool {
+    one.chars().take(3).eq(other.chars().take(3))
+}
+
+/// Returns the same value in columns of the same name: `german` for suppliers means the same country.
+fn elsewhere(catalog: &Catalog, target: &SynonymTarget) -> Vec<Meaning> {
+    let SynonymTarget::Value(table, column, value) = target else { return Vec::new() };
+    let others = catalog.tables.iter().filter(|other| other.name != *table);
+    let has = |other: &&Table| other.column(column).is_some_and(|column| column.distinct.contains(value));
+    let meaning = |other: &Table| {
+        let place = ColumnRef { table: other.name.clone(), column: column.clone() };
+        Meaning::Value { place, values: vec![value.clone()], is_synonym: false }
+    };
+    others.filter(has).map(meaning).collect()
+}
+
+fn meaning_of(target: &SynonymTarget, name: &str) -> Meaning {
+    let place = |table: &String, column: &String| ColumnRef { table: table.clone(), column: column.clone() };
+    match target {
+        SynonymTarget::Table(table) => Meaning::Table(table.clone()),
+        SynonymTarget::Column(table, column) => Meaning::Column(place(table, column)),
+        SynonymTarget::Value(table, column, value) => {
+            Meaning::Value { place: place(table, column), values: vec![value.clone()], is_synonym: true }
+        }
+        SynonymTarget::Condition(table, sql) => {
+            Meaning::Condition { table: table.clone(), sql: sql.clone(), name: name.to_owned() }
+        }
+    }
+}
+
+impl Meaning {
+    /// Returns true if the two are alternatives: two values of one column, or two conditions of one table.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Value { place: one, .. }, Self::Value { place: two, .. }) => one == two,
+            (Self::Condition { table: one, .. }, Self::Condition { table: two, .. }) => one == two,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Mentions in a question about data: the named tables, columns, values and conditions, with their positions.
+
+use super::RuleModel;
+use super::lexicon::{ColumnRef, LexiconMatch, Meaning};
+use super::parsed_question::ParsedQuestion;
+use crate::data::{Column, ColumnType, Table};
+
+/// An element of the data that words of a question name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mention<T> {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) what: T,
+}
+
+/// A mentioned stored value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StoredValue {
+    pub(super) place: ColumnRef,
+    pub(super) values: Vec<String>,
+    pub(super) is_synonym: bool,
+}
+
+/// A mentioned condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Condition {
+    pub(super) table: String,
+    pub(super) sql: String,
+    pub(super) name: String,
+}
+
+/// All mentions in a question. Inner lists hold alternative meanings of the same words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Mentions {
+    pub(super) tables: Vec<Mention<String>>,
+    pub(super) numbers: Vec<Mention<Vec<ColumnRef>>>,
+    pub(super) texts: Vec<Mention<Vec<ColumnRef>>>,
+    pub(super) dates: Vec<Mention<Vec<ColumnRef>>>,
+    pub(super) values: Vec<Mention<Vec<StoredValue>>>,
+    pub(super) conditions: Vec<Mention<Condition>>,
+}
+
+impl Mentions {
+    pub(super) fn find_mentions(book: &RuleModel, reading: &ParsedQuestion) -> Self {
+        let mut parts = Self::default();
+        for item in &reading.items {
+            parts.take(book, item, reading);
+        }
+        parts
+    }
+
+    fn take(&mut self, book: &RuleModel, item: &LexiconMatch, reading: &ParsedQuestion) {
+        let LexiconMatch { start, end, .. } = *item;
+        if let Some(Meaning::Table(table)) = item.meanings.iter().find(|meaning| matches!(meaning, Meaning::Table(_))) {
+            self.tables.push(Mention { start, end, what: table.clone() });
+            return;
+        }
+        let columns = |holds: fn(&Column) -> bool| -> Vec<ColumnRef> {
+            let place = |meaning: &Meaning| match meaning {
+                Meaning::Column(place) if book.column(place).is_some_and(holds) => Some(place.clone()),
+                _ => None,
+            };
+            item.meanings.iter().filter_map(place).collect()
+        };
+        let (numbers, mut dates, texts) = (columns(is_number), columns(is_date), columns(is_text));
+        let inside = item.dates.iter().filter(|place| book.column(place).is_some_and(is_date));
+        for place in inside {
+            if !dates.contains(place) {
+                dates.push(place.clone());
+            }
+        }
+        let values = stored(item);
+        let names_column = |stored: &StoredValue| names(reading, &stored.place);
+        if let Some(what) = condition(item) {
+            self.conditions.push(Mention { start, end, what });
+        } else if !numbers.is_empty() {
+            self.numbers.push(Mention { start, end, what: numbers });
+            // The word may denote a date as well as an amount, such as the date of a refund.
+            if !dates.is_empty() {
+                self.dates.push(Mention { start, end, what: dates });
+            }
+        } else if !dates.is_empty() && !values.iter().any(names_column) {
+            self.dates.push(Mention { start, end, what: dates });
+        } else if !values.is_empty() {
+            self.values.push(Mention { start, end, what: values });
+        } else if !texts.is_empty() {
+            self.texts.push(Mention { start, end, what: texts });
+        }
+    }
+
+    /// Returns the word ranges of all mentions: start and end.
+    pub(super) fn spans(&self) -> Vec<(usize, usize)> {
+        let tables = self.tables.iter().map(|mention| (mention.start, mention.end));
+        let columns =
+            self.numbers.iter().chain(&self.texts).chain(&self.dates).map(|mention| (mention.start, mention.end));
+        let values = self.values.iter().map(|mention| (mention.start, mention.end));
+        let conditions = self.conditions.iter().map(|mention| (mention.start, mention.end));
+        let mut all: Vec<(usize, usize)> = tables.chain(columns).chain(values).chain(conditions).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+fn stored(item: &LexiconMatch) -> Vec<StoredValue> {
+    let of = |meaning: &Meaning| match meaning {
+        Meaning::Value { place, values, is_synonym } => {
+            Some(StoredValue { place: place.clone(), values: values.clone(), is_synonym: *is_synonym })
+        }
+        _ => None,
+    };
+    item.meanings.iter().filter_map(of).collect()
+}
+
+fn condition(item: &LexiconMatch) -> Option<Condition> {
+    match item.meanings.first() {
+        Some(Meaning::Condition { table, sql, name }) => {
+            Some(Condition { table: table.clone(), sql: sql.clone(), name: name.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// Returns true if the question names the column itself, as in `status shipped`.
+fn names(reading: &ParsedQuestion, place: &ColumnRef) -> bool {
+    let names = |meaning: &Meaning| matches!(meaning, Meaning::Column(named) if named == place);
+    reading.items.iter().any(|item| item.meanings.iter().any(names))
+}
+
+fn is_number(column: &Column) -> bool {
+    matches!(column.kind, ColumnType::Integer | ColumnType::Decimal | ColumnType::Real)
+        && !column.is_key
+        && column.references.is_none()
+}
+
+pub(super) fn is_date(column: &Column) -> bool {
+    matches!(column.kind, ColumnType::Date | ColumnType::Time)
+}
+
+fn is_text(column: &Column) -> bool {
+    column.kind == ColumnType::Text
+}
+
+impl Table {
+    /// Returns the primary key, if it is a single column.
+    pub(super) fn key(&self) -> Option<&Column> {
+        let mut keys = self.columns.iter().filter(|column| column.is_key);
+        keys.next().filter(|_| keys.next().is_none())
+    }
+
+    /// Returns the first column with a point in time; rows of such a table are events.
+    pub(super) fn event(&self) -> Option<&Column> {
+        self.columns.iter().find(|column| column.kind == ColumnType::Time)
+    }
+
+    /// Returns the columns with the first and last names of a person.
+    pub(super) fn person(&self) -> Option<[&Column; 2]> {
+        Some([self.column("first_name")?, self.column("last_name")?])
+    }
+}

@@ -1,0 +1,140 @@
+//! Plans of the rule model: a first plan, and alternatives if it returned nothing. No plan runs twice in a turn.
+
+use serde_json::{Map, Value, json};
+
+use super::RuleModel;
+use super::answer::search_words;
+use super::chat_intent::ChatIntent;
+use super::classify::{ClassifiedQuestion, QuestionKind};
+use super::sql_query::{ResultShape, SelectColumn, SqlQuery, ValueFormat};
+use crate::plan::{Plan, PlannedCall};
+use crate::prompt::TaskPrompt;
+
+/// Maximum number of passages per search.
+const PASSAGES: usize = 8;
+
+impl RuleModel {
+    /// Returns the first plan that was not tried and whose tools are available.
+    pub(super) fn plan(&self, ask: &TaskPrompt) -> Plan {
+        let understood = self.understand(ask);
+        let can_be_tried = |plan: &Plan| {
+            let has_tools = plan.tool_calls.iter().all(|call| ask.tools.contains(&call.tool));
+            has_tools && (plan.tool_calls.is_empty() || !plan.tool_calls.iter().all(|call| was_tried(call, ask)))
+        };
+        let plans = self.plans(&understood);
+        plans.into_iter().find(can_be_tried).unwrap_or_else(|| Plan::generate("there is nothing else to try"))
+    }
+
+    fn plans(&self, understood: &ClassifiedQuestion) -> Vec<Plan> {
+        match &understood.topic {
+            QuestionKind::Talk(talk) => self.talking(talk),
+            QuestionKind::Future => vec![Plan::generate("nobody has data of the future")],
+            QuestionKind::Calculation(text) => {
+                vec![Plan::tools([call("calculate", json!({ "expression": text }))], "it is a calculation")]
+            }
+            QuestionKind::Data(query) => {
+                let why = "all of its words mean something in the data";
+                // The date range of the data is queried together with the measure: a sum over days without data
+                // would be misleading.
+                let range = self.diagnostic_query(query).filter(|other| other.shape == ResultShape::Range);
+                let calls = std::iter::once(&**query).chain(&range).map(|query| self.asking(query));
+                let mut plans = vec![Plan::tools(calls, why)];
+                plans.extend(
+                    self.diagnostic_query(query)
+                        .map(|other| Plan::tools([self.asking(&other)], "nothing was found: looks why")),
+                );
+                if understood.reading.periods.is_empty() {
+                    plans.extend(searches(understood));
+                }
+                plans
+            }
+            QuestionKind::Text => searches(understood),
+        }
+    }
+
+    fn asking(&self, query: &SqlQuery) -> PlannedCall {
+        let mut asked = call("bq_query", json!({ "sql": query.sql() }));
+        asked.args.extend(self.dataset.iter().map(|name| ("dataset".to_owned(), name.as_str().into())));
+        asked
+    }
+
+    fn talking(&self, talk: &ChatIntent) -> Vec<Plan> {
+        let one = |tool: &str, args: Value, why: &str| vec![Plan::tools([call(tool, args)], why)];
+        match talk {
+            ChatIntent::Memory => one("search_memory", json!({}), "it is about what is known of the user"),
+            ChatIntent::Forget(what) => one("forget_memory", json!({ "query": what }), "the user wants it forgotten"),
+            ChatIntent::Clock => one("now", json!({}), "it is about the time"),
+            ChatIntent::Tables => one("list_tables", json!({}), "it is about the tables"),
+            ChatIntent::File(path) => one("read_file", json!({ "path": path }), "it is about a file"),
+            ChatIntent::Describe(text) => {
+                let named = self.catalog.tables.iter().find(|table| text.contains(&table.name.to_lowercase()));
+                match named {
+                    Some(table) => one("describe_table", json!({ "table": table.name }), "it is about a table"),
+                    None => one("list_tables", json!({}), "it is about the tables"),
+                }
+            }
+            _ => vec![Plan::generate("there is nothing to look up")],
+        }
+    }
+
+    /// Returns the diagnostic query for an empty result: the date range of the data, or the number of rows.
+    pub(super) fn diagnostic_query(&self, query: &SqlQuery) -> Option<SqlQuery> {
+        let bare = SqlQuery {
+            group: Vec::new(),
+            order: Vec::new(),
+            limit: None,
+            ranked: None,
+            is_distinct: false,
+            ..query.clone()
+        };
+        if let Some((_, place)) = query.period.as_ref().filter(|(period, _)| !period.name.is_empty()) {
+            let day = |function: &str, name: &str| SelectColumn {
+                sql: format!("{function}(substr({}, 1, 10))", place.sql()),
+                name: name.to_owned(),
+                form: ValueFormat::Plain,
+            };
+            let columns = vec![day("MIN", "first day"), day("MAX", "last day")];
+            let (table, joins, filters) = (place.table.clone(), Vec::new(), Vec::new());
+            return Some(SqlQuery { shape: ResultShape::Range, columns, table, joins, filters, ..bare });
+        }
+        if !matches!(query.shape, ResultShape::List | ResultShape::Ranking | ResultShape::Comparison) {
+            return None;
+        }
+        let name = format!("number of {}", query.table.replace('_', " "));
+        let columns = vec![SelectColumn { sql: "COUNT(*)".to_owned(), name, form: ValueFormat::Whole }];
+        Some(SqlQuery { shape: ResultShape::Number, columns, ..bare })
+    }
+}
+
+/// Returns searches: first all words of the question with synonyms, then the words alone, then only the two
+/// longest.
+fn searches(understood: &ClassifiedQuestion) -> Vec<Plan> {
+    let (own, others) = search_words(&understood.question);
+    let first = own.iter().chain(&others).cloned().collect::<Vec<_>>().join(" ");
+    let mut longest = own.clone();
+    longest.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    longest.truncate(2);
+    let queries = [first, own.join(" "), longest.join(" ")];
+    let search = |query: String| {
+        let search = call("search_docs", json!({ "query": query, "limit": PASSAGES }));
+        Plan::tools([search], "documents may say it")
+    };
+    queries.into_iter().filter(|query| !query.is_empty()).map(search).collect()
+}
+
+fn call(tool: &str, args: Value) -> PlannedCall {
+    let args = match args {
+        Value::Object(args) => args,
+        _ => Map::new(),
+    };
+    PlannedCall::new("", tool, args)
+}
+
+/// Returns true if a call was made in this turn; a different row limit does not make it a new call.
+fn was_tried(call: &PlannedCall, ask: &TaskPrompt) -> bool {
+    let said = |args: &Map<String, Value>| -> Vec<String> {
+        let texts = args.values().filter_map(Value::as_str);
+        texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()).collect()
+    };
+    ask.previous_calls.iter().any(|tried| tried.tool == call.tool && said(&tried.args) == said(&call.args))
+}

@@ -1,0 +1,331 @@
+//! A query draft, built around the table whose rows are counted, summed or listed.
+
+use std::collections::BTreeSet;
+
+use jiff::ToSpan;
+
+use super::lexicon::ColumnRef;
+use super::mentions::{StoredValue, is_date};
+use super::periods::Period;
+use super::query_builder::QueryBuilder;
+use super::sql_query::{ResultShape, SelectColumn, SqlQuery, ValueFormat, text};
+use super::tokens::stem;
+use crate::data::{ColumnType, Table};
+
+/// Measure of a query. Lists hold alternative meanings of the same words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Measure {
+    Count(String),
+    Sum(Vec<ColumnRef>),
+    Average(Vec<ColumnRef>),
+    /// Average number of days between two points in time.
+    Days(ColumnRef, ColumnRef),
+    Rows,
+}
+
+/// Grouping of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum GroupBy {
+    Table(String),
+    Column(Vec<ColumnRef>),
+    /// Values that the question names.
+    Values(Vec<ColumnRef>),
+    Periods,
+    /// Prefix length of a date: 7 groups by month.
+    Dates(usize),
+}
+
+/// A query that is being built.
+pub(super) struct QueryDraft<'a> {
+    pub(super) task: &'a QueryBuilder<'a>,
+    pub(super) anchor: &'a Table,
+    pub(super) may_multiply: bool,
+    pub(super) needed: BTreeSet<String>,
+    pub(super) query: SqlQuery,
+}
+
+impl<'a> QueryDraft<'a> {
+    /// Builds the query around this table, if possible.
+    pub(super) fn build(
+        task: &'a QueryBuilder<'a>,
+        anchor: String,
+        wanted: &Measure,
+        groups: &[GroupBy],
+    ) -> Option<SqlQuery> {
+        let query = SqlQuery {
+            shape: ResultShape::Number,
+            columns: Vec::new(),
+            table: anchor.clone(),
+            joins: Vec::new(),
+            filters: Vec::new(),
+            group: Vec::new(),
+            order: Vec::new(),
+            limit: None,
+            ranked: None,
+            is_distinct: false,
+            about: Vec::new(),
+            period: None,
+        };
+        let may_multiply = matches!(wanted, Measure::Count(_) | Measure::Rows);
+        let anchor = task.book.catalog.table(&anchor)?;
+        let mut draft = QueryDraft { task, anchor, may_multiply, needed: BTreeSet::new(), query };
+        draft.keep_tables()?;
+        let places = draft.filter_values()?;
+        draft.filter_conditions()?;
+        draft.filter_limits()?;
+        draft.filter_keys()?;
+        draft.filter_days(wanted, groups)?;
+        match wanted {
+            Measure::Rows => draft.rows(&places)?,
+            _ => draft.measure(wanted, groups, &places)?,
+        }
+        draft.finish()
+    }
+
+    /// Returns the nearest of the columns by join distance; `None` on a tie.
+    pub(super) fn nearest(&self, places: &[ColumnRef]) -> Option<ColumnRef> {
+        let routes = &self.task.book.routes;
+        let far = |place: &ColumnRef| routes.distance(&self.anchor.name, &place.table, self.may_multiply);
+        let near = places.iter().filter_map(far).min()?;
+        let mut best = places.iter().filter(|place| far(place) == Some(near));
+        let first = best.next()?;
+        best.all(|other| other.table == first.table).then(|| first.clone())
+    }
+
+    /// Checks that every mentioned table can be joined, and joins those that filter rows.
+    fn keep_tables(&mut self) -> Option<()> {
+        for mention in &self.task.parts.tables {
+            let distance = self.task.book.routes.distance(&self.anchor.name, &mention.what, self.may_multiply)?;
+            if distance >= 100 {
+                self.needed.insert(mention.what.clone());
+            }
+        }
+        Some(())
+    }
+
+    /// Adds filters for stored values; several values of one column form one filter.
+    fn filter_values(&mut self) -> Option<Vec<ColumnRef>> {
+        let mut chosen: Vec<(ColumnRef, Vec<String>)> = Vec::new();
+        for mention in &self.task.parts.values {
+            let places: Vec<ColumnRef> = mention.what.iter().map(|stored| stored.place.clone()).collect();
+            let place = self.nearest(&places)?;
+            let of = |stored: &&StoredValue| stored.place == place;
+            let values = mention.what.iter().filter(of).flat_map(|stored| stored.values.clone());
+            match chosen.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, all)) => all.extend(values),
+                None => chosen.push((place.clone(), values.collect())),
+            }
+        }
+        for (place, values) in &mut chosen {
+            values.dedup();
+            self.needed.insert(place.table.clone());
+            let is_number = self.task.book.column(place).is_some_and(|column| column.kind != ColumnType::Text);
+            let quoted: Vec<String> =
+                values.iter().map(|value| if is_number { value.clone() } else { text(value) }).collect();
+            self.query.filters.push(match quoted.as_slice() {
+                [one] => format!("{} = {one}", place.sql()),
+                many => format!("{} IN ({})", place.sql(), many.join(", ")),
+            });
+            let is_flag = self.task.book.column(place).is_some_and(|column| column.kind == ColumnType::Boolean);
+            let told: Vec<&str> = match is_flag {
+                true => values.iter().map(|value| if value == "1" { "yes" } else { "no" }).collect(),
+                false => values.iter().map(String::as_str).collect(),
+            };
+            self.query.about.push(format!("{}: {}", place.label(), told.join(", ")));
+        }
+        Some(chosen.into_iter().map(|(place, _)| place).collect())
+    }
+
+    fn filter_conditions(&mut self) -> Option<()> {
+        for mention in &self.task.parts.conditions {
+            let condition = &mention.what;
+            self.task.book.routes.distance(&self.anchor.name, &condition.table, self.may_multiply)?;
+            self.needed.insert(condition.table.clone());
+            let table = self.task.book.catalog.table(&condition.table)?;
+            self.query.filters.push(qualified(&condition.sql, table));
+            self.query.about.push(condition.name.clone());
+        }
+        Some(())
+    }
+
+    fn filter_limits(&mut self) -> Option<()> {
+        for (limit, places) in &self.task.limits {
+            let place = self.nearest(places)?;
+            self.needed.insert(place.table.clone());
+            self.query.filters.push(format!("{} {} {}", place.sql(), limit.sign, limit.number));
+            self.query.about.push(format!("{} {} {}", place.display_name(), limit.sign, limit.number));
+        }
+        Some(())
+    }
+
+    fn filter_keys(&mut self) -> Option<()> {
+        for (table, number) in &self.task.reading.keys {
+            self.task.book.routes.distance(&self.anchor.name, table, self.may_multiply)?;
+            let key = self.task.book.catalog.table(table)?.key()?;
+            self.needed.insert(table.clone());
+            let place = ColumnRef { table: table.clone(), column: key.name.clone() };
+            self.query.filters.push(format!("{} = {number}", place.sql()));
+            self.query.about.push(format!("{} {number}", super::tokens::lemma(table)));
+        }
+        Some(())
+    }
+
+    /// Adds filters for the periods of the question and for dates that rows must have.
+    fn filter_days(&mut self, wanted: &Measure, groups: &[GroupBy]) -> Option<()> {
+        let periods = &self.task.reading.periods;
+        let needs_day = !periods.is_empty() || groups.iter().any(|group| matches!(group, GroupBy::Dates(_)));
+        let named: Vec<ColumnRef> =
+            self.task.parts.dates.iter().map(|mention| self.nearest(&mention.what)).collect::<Option<_>>()?;
+        if !needs_day {
+            if *wanted != Measure::Rows {
+                self.needed.extend(named.iter().map(|place| place.table.clone()));
+                self.query.filters.extend(named.iter().map(|place| format!("{} IS NOT NULL", place.sql())));
+                self.query.about.extend(named.iter().map(ColumnRef::display_name));
+            }
+            return Some(());
+        }
+        let mut named = named;
+        named.dedup();
+        let place = match named.as_slice() {
+            [] => self.default_date_column()?,
+            [one] => one.clone(),
+            _ => return None,
+        };
+        self.needed.insert(place.table.clone());
+        let spans: Vec<String> = periods.iter().map(|period| period_condition(&place, period)).collect();
+        match spans.as_slice() {
+            [] => {}
+            [one] => self.query.filters.push(one.clone()),
+            many => self.query.filters.push(format!("({})", many.join(" OR "))),
+        }
+        let told: Vec<&str> = periods.iter().map(|period| period.name.as_str()).collect();
+        if let (Some(first), Some(last)) = (periods.first(), periods.last()) {
+            let is_range = first.name.contains(" to ");
+            let word = match first.name.starts_with(|letter: char| letter.is_lowercase()) {
+                true => "",
+                false if is_range => "from ",
+                false if first.to == first.from.saturating_add(1.day()) => "on ",
+                false => "in ",
+            };
+            self.query.about.push(format!("{} {word}{}", place.display_name(), told.join(" or ")));
+            let whole = Period { from: first.from.min(last.from), to: first.to.max(last.to), ..first.clone() };
+            self.query.period = Some((whole, place));
+        } else if self.query.period.is_none() {
+            let everything = Period {
+                start: 0,
+                end: 0,
+                from: jiff::civil::Date::MIN,
+                to: jiff::civil::Date::MAX,
+                name: String::new(),
+            };
+            self.query.period = Some((everything, place));
+        }
+        Some(())
+    }
+
+    /// Returns the default date column: the one of a condition, otherwise the date of the event.
+    fn default_date_column(&self) -> Option<ColumnRef> {
+        for mention in &self.task.parts.conditions {
+            let table = self.task.book.catalog.table(&mention.what.table)?;
+            let sql = mention.what.sql.to_lowercase();
+            let is_compared = |column: &&crate::data::Column| {
+                let name = column.name.to_lowercase();
+                is_date(column) && sql.contains(&name) && !sql.contains(&format!("{name} is "))
+            };
+            let mut compared: Vec<_> = table.columns.iter().filter(is_compared).collect();
+            compared.sort_by_key(|column| sql.find(&column.name.to_lowercase()));
+            if let Some(column) = compared.first() {
+                return Some(ColumnRef { table: table.name.clone(), column: column.name.clone() });
+            }
+        }
+        let words: Vec<String> = self.task.reading.words.iter().map(|word| stem(&word.lower)).collect();
+        let place = |table: &Table| {
+            // For refunds, the date of the refund counts.
+            let is_said = |column: &&crate::data::Column| {
+                is_date(column) && column.name.strip_suffix("_at").is_some_and(|verb| words.contains(&stem(verb)))
+            };
+            let column = table.columns.iter().find(is_said).or_else(|| table.event())?;
+            Some(ColumnRef { table: table.name.clone(), column: column.name.clone() })
+        };
+        if let Some(found) = place(self.anchor) {
+            return Some(found);
+        }
+        let named = self.task.parts.tables.iter().filter_map(|mention| self.task.book.catalog.table(&mention.what));
+        let parents = self.anchor.columns.iter().filter_map(|column| column.references.as_ref());
+        let parents = parents.filter_map(|(table, _)| self.task.book.catalog.table(table));
+        let all: Vec<ColumnRef> = named.filter_map(place).chain(parents.filter_map(place)).collect();
+        self.nearest(&all)
+    }
+
+    /// Adds the necessary joins.
+    fn finish(mut self) -> Option<SqlQuery> {
+        self.needed.remove(&self.anchor.name);
+        let joined = self.task.book.routes.join(&self.anchor.name, &self.needed, self.may_multiply)?;
+        self.query.joins = joined.steps;
+        if joined.multiplies && self.query.columns.iter().any(|shown| shown.sql.contains("COUNT(*)")) {
+            let key = self.anchor.key()?;
+            let place = ColumnRef { table: self.anchor.name.clone(), column: key.name.clone() };
+            let once = format!("COUNT(DISTINCT {})", place.sql());
+            for sql in self.query.columns.iter_mut().map(|shown| &mut shown.sql).chain(&mut self.query.order) {
+                *sql = sql.replace("COUNT(*)", &once);
+            }
+        }
+        self.query.is_distinct |=
+            joined.multiplies && self.query.group.is_empty() && self.query.shape == ResultShape::List;
+        Some(self.query)
+    }
+
+    /// Returns the select column for a column of a table.
+    pub(super) fn select_column(&self, place: &ColumnRef) -> Option<SelectColumn> {
+        let column = self.task.book.column(place)?;
+        let form = match column.kind {
+            _ if column.is_key || column.references.is_some() => ValueFormat::Plain,
+            ColumnType::Integer if column.name.ends_with("_grams") => ValueFormat::Grams,
+            ColumnType::Integer => ValueFormat::Whole,
+            ColumnType::Decimal | ColumnType::Real => ValueFormat::Decimal,
+            ColumnType::Time => ValueFormat::Day,
+            _ => ValueFormat::Plain,
+        };
+        let is_own = place.table == self.anchor.name;
+        let table = super::tokens::lemma(&place.table.replace('_', " "));
+        let name = match (is_own, column.name.as_str()) {
+            (false, "name" | "id") => table,
+            (false, _) => format!("{table} {}", place.display_name()),
+            (true, _) => place.display_name(),
+        };
+        Some(SelectColumn { sql: place.sql(), name, form })
+    }
+}
+
+/// Returns the SQL condition for the days of a period.
+pub(super) fn period_condition(place: &ColumnRef, period: &Period) -> String {
+    let sql = place.sql();
+    format!("{sql} >= '{}' AND {sql} < '{}'", period.from, period.to)
+}
+
+/// Qualifies the columns of a condition with their table.
+fn qualified(condition: &str, table: &Table) -> String {
+    let mut out = String::new();
+    for (index, piece) in condition.split('\'').enumerate() {
+        if index > 0 {
+            out.push('\'');
+        }
+        // Every second piece is a string literal.
+        if index % 2 == 1 {
+            out.push_str(piece);
+            continue;
+        }
+        for part in piece.split_inclusive(|letter: char| !(letter.is_alphanumeric() || letter == '_')) {
+            let word = part.trim_end_matches(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+            match table.column(word) {
+                Some(column) => {
+                    let place = ColumnRef { table: table.name.clone(), column: column.name.clone() };
+                    out.push_str(&place.sql());
+                    out.push_str(&part[word.len()..]);
+                }
+                None => out.push_str(part),
+            }
+        }
+    }
+    format!("({out})")
+}

@@ -1,0 +1,64 @@
+//! Synonyms for tables, columns and values, read from a file whose header describes its syntax.
+
+use superstep::{Error, ErrorCode, Result};
+
+/// Phrases with their targets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Synonyms {
+    pub(super) groups: Vec<(Vec<String>, SynonymTarget)>,
+}
+
+/// Target of a phrase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SynonymTarget {
+    Table(String),
+    Column(String, String),
+    Value(String, String, String),
+    Condition(String, String),
+}
+
+impl Synonyms {
+    /// Parses the text of a file.
+    ///
+    /// ```
+    /// use superstep_assistant::rule_model::Synonyms;
+    ///
+    /// assert!(Synonyms::parse("client, buyer = customers\nlate = orders where shipped_at > due_at").is_ok());
+    /// assert!(Synonyms::parse("client, buyer").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error that names the line if a line has no phrase or no target.
+    pub fn parse(text: &str) -> Result<Self> {
+        let lines = text.lines().enumerate().map(|(place, line)| (place + 1, line.trim()));
+        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let read = |(number, line): (usize, &str)| {
+            let wrong = || {
+                let fact = format!("line {number} of the synonyms cannot be read: `{line}`");
+                Error::new(ErrorCode::ConfigInvalid, fact).with_help("write `word, other word = table.column`")
+            };
+            let (words, target) = line.split_once('=').ok_or_else(wrong)?;
+            let words: Vec<String> = words.split(',').map(|word| word.trim().to_lowercase()).collect();
+            let target = SynonymTarget::read(target.trim()).ok_or_else(wrong)?;
+            if words.iter().any(String::is_empty) { Err(wrong()) } else { Ok((words, target)) }
+        };
+        Ok(Self { groups: lines.map(read).collect::<Result<_>>()? })
+    }
+}
+
+impl SynonymTarget {
+    fn read(text: &str) -> Option<Self> {
+        let is_name = |name: &&str| {
+            !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | ' '))
+        };
+        let name = |name: &str| Some(name.trim()).filter(is_name).map(str::to_owned);
+        if let Some((table, condition)) = text.split_once(" where ") {
+            return Some(Self::Condition(name(table)?, condition.trim().to_owned()));
+        }
+        let Some((table, column)) = text.split_once('.') else { return Some(Self::Table(name(text)?)) };
+        match column.split_once(':') {
+            Some((column, value)) => Some(Self::Value(name(table)?, name(column)?, value.trim().to_owned())),
+            None => Some(Self::Column(name(table)?, name(column)?)),
+        }
+    }
+}

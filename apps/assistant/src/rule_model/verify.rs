@@ -1,0 +1,43 @@
+//! Verification and summaries by the rule model.
+
+use serde_json::json;
+
+use super::RuleModel;
+use crate::memory::SummaryOutput;
+use crate::prompt::TaskPrompt;
+use crate::verdict::{Judgement, VerdictReason};
+
+/// Maximum length of a quoted message in a summary in characters.
+const LONGEST: usize = 200;
+
+impl RuleModel {
+    /// Returns a judgement as JSON: the outputs are sufficient if the rules can write an answer from them.
+    pub(super) fn judge(&self, ask: &TaskPrompt) -> String {
+        let answers = self.found(&self.understand(ask), ask).is_some();
+        let reason = match (answers, ask.outputs.iter().any(|output| output.is_good())) {
+            (true, _) => None,
+            (false, true) => Some(VerdictReason::Irrelevant),
+            (false, false) => Some(VerdictReason::Error),
+        };
+        let missing = if answers { Vec::new() } else { vec!["what was asked for".to_owned()] };
+        json!(Judgement { answers, reason, missing, choices: Vec::new() }).to_string()
+    }
+}
+
+/// Returns a summary as JSON: the previous summary and a line about this turn.
+pub(super) fn summed(ask: &TaskPrompt) -> String {
+    let said = |role: &str| ask.history.iter().rev().find(|said| said.role == role).map(|said| short(&said.text));
+    let line = match (said("user"), said("assistant")) {
+        (Some(question), Some(answer)) => format!("- {question} -> {answer}"),
+        (Some(text), None) | (None, Some(text)) => format!("- {text}"),
+        (None, None) => String::new(),
+    };
+    let parts = [ask.summary.trim(), line.as_str()];
+    let summary = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+    json!(SummaryOutput { summary, facts: Vec::new() }).to_string()
+}
+
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() > LONGEST { line.chars().take(LONGEST).chain("...".chars()).collect() } else { line }
+}

@@ -1,0 +1,114 @@
+//! Comparison of two sentences: does one say the same as the other, or the opposite.
+//!
+//! All words of the claim must occur in the evidence in the same order, with nothing in between: then both are
+//! about the same subject, and a number or a `not` decides.
+
+use super::statement::{Statement, Token};
+
+/// Relation of an evidence sentence to a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    Supports,
+    Contradicts,
+    Neither,
+}
+
+/// Pairs of words that exclude each other.
+const OPPOSITES: [(&str, &str); 24] = [
+    ("safe", "unsafe"),
+    ("safe", "dangerous"),
+    ("safer", "dangerous"),
+    ("legal", "illegal"),
+    ("rise", "fall"),
+    ("rose", "fell"),
+    ("increase", "decrease"),
+    ("increased", "decreased"),
+    ("increase", "reduce"),
+    ("raise", "lower"),
+    ("higher", "lower"),
+    ("harder", "easier"),
+    ("better", "worse"),
+    ("cheaper", "dearer"),
+    ("common", "rare"),
+    ("true", "untrue"),
+    ("accepted", "rejected"),
+    ("adopted", "rejected"),
+    ("approved", "rejected"),
+    ("first", "last"),
+    ("larger", "smaller"),
+    ("largest", "smallest"),
+    ("faster", "slower"),
+    ("possible", "impossible"),
+];
+
+/// Compares a claim with a sentence of the evidence.
+pub(super) fn compare(claim: &Statement, evidence: &Statement) -> Relation {
+    let words = claim.tokens.iter().filter(|token| matches!(token, Token::Word(_))).count();
+    let is_whole = words >= 3 || (words == 2 && words < claim.tokens.len());
+    if !is_whole || claim.is_open || evidence.is_open || claim.limits != evidence.limits {
+        return Relation::Neither;
+    }
+    if claim.is_past.zip(evidence.is_past).is_some_and(|(claim, evidence)| claim != evidence) {
+        return Relation::Neither;
+    }
+    let Some(rest) = evidence.tokens.get(claim.tokens.len()..) else { return Relation::Neither };
+    if !is_aside(rest, claim, evidence) {
+        return Relation::Neither;
+    }
+    judge(claim, evidence, rest)
+}
+
+/// Returns true if the additional words of the evidence do not limit the claim: they follow a comma, or are a date.
+fn is_aside(rest: &[Token], claim: &Statement, evidence: &Statement) -> bool {
+    let is_date = matches!(rest, [Token::Number(number)] if number.is_year);
+    rest.is_empty() || is_date || evidence.breaks.contains(&claim.tokens.len())
+}
+
+fn judge(claim: &Statement, evidence: &Statement, rest: &[Token]) -> Relation {
+    let (mut turned, mut numbers) = (0, NumberComparison::default());
+    for (said, known) in claim.tokens.iter().zip(&evidence.tokens) {
+        match (said, known) {
+            (Token::Word(said), Token::Word(known)) if said == known => {}
+            (Token::Word(said), Token::Word(known)) if are_opposites(said, known) => turned += 1,
+            (Token::Number(said), Token::Number(known)) if said.is_year == known.is_year => {
+                numbers.count += 1;
+                if said.excludes(known) {
+                    numbers.other += 1;
+                    numbers.is_year = said.is_year;
+                } else if !known.is_within(said) {
+                    numbers.open += 1;
+                }
+            }
+            _ => return Relation::Neither,
+        }
+    }
+    let is_turned = (turned % 2 == 1) != (claim.is_negative != evidence.is_negative);
+    let is_dated = rest.iter().any(|token| matches!(token, Token::Number(_)));
+    match (is_turned, numbers) {
+        _ if turned > 1 || numbers.open > 0 => Relation::Neither,
+        // A fact of one year need not hold in another, and a `not` with a number may mean any other number.
+        (_, NumberComparison { other: 0, .. }) if is_turned && is_dated => Relation::Neither,
+        (true, NumberComparison { other: 0, count: 0, .. }) => Relation::Contradicts,
+        (false, NumberComparison { other: 0, .. }) if turned == 0 => Relation::Supports,
+        (false, NumberComparison { other: 1, count, is_year, .. })
+            if turned == 0 && !claim.is_negative && !is_dated =>
+        {
+            // In another year the same number may hold as well.
+            if is_year && count > 1 { Relation::Neither } else { Relation::Contradicts }
+        }
+        _ => Relation::Neither,
+    }
+}
+
+/// Comparison of the numbers of two sentences.
+#[derive(Debug, Default, Clone, Copy)]
+struct NumberComparison {
+    count: usize,
+    other: usize,
+    open: usize,
+    is_year: bool,
+}
+
+fn are_opposites(one: &str, other: &str) -> bool {
+    OPPOSITES.iter().any(|(first, second)| (one, other) == (*first, *second) || (other, one) == (*first, *second))
+}

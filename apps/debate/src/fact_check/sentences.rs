@@ -1,0 +1,77 @@
+//! Sentence splitting, for the rule model and for fact checks.
+//!
+//! A quotation or parenthesis never ends the sentence around it.
+
+/// Splits a text into sentences, each with its final punctuation mark.
+pub(crate) fn sentences(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut start, mut depth) = (0, 0_usize);
+    for (at, letter) in text.char_indices() {
+        // Fast path: this loop runs for every character of a debate.
+        if letter.is_alphanumeric() || letter == ' ' {
+            continue;
+        }
+        let next = text[at + letter.len_utf8()..].chars().next();
+        match letter {
+            '“' | '(' | '[' => depth += 1,
+            '”' | ')' | ']' => depth = depth.saturating_sub(1),
+            // A blank line ends open quotations, even if the closing mark is missing.
+            '\n' if next == Some('\n') => depth = 0,
+            _ => {}
+        }
+        let is_end = match letter {
+            '。' | '！' | '？' => depth == 0,
+            '.' | '!' | '?' | '…' => {
+                depth == 0 && next.is_none_or(char::is_whitespace) && !is_short_form(&text[start..at], letter)
+            }
+            '\n' => next == Some('\n'),
+            _ => false,
+        };
+        if is_end {
+            push(&mut found, &text[start..at + letter.len_utf8()]);
+            start = at + letter.len_utf8();
+        }
+    }
+    push(&mut found, &text[start..]);
+    found
+}
+
+fn push<'a>(found: &mut Vec<&'a str>, sentence: &'a str) {
+    let sentence = sentence.trim();
+    if sentence.chars().any(char::is_alphanumeric) {
+        found.push(sentence);
+    }
+}
+
+/// Returns true if the full stop belongs to an abbreviation.
+fn is_short_form(before: &str, mark: char) -> bool {
+    const SHORT: [&str; 14] =
+        ["vs", "e.g", "i.e", "dr", "mr", "mrs", "ms", "prof", "st", "approx", "etc", "cf", "no", "sen"];
+    if mark != '.' {
+        return false;
+    }
+    let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let word = word.trim_start_matches(|letter: char| !letter.is_alphanumeric());
+    let is_letter = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
+    let is_dotted = word.len() > 2 && word.split('.').all(|part| part.chars().count() == 1);
+    // `no` is an abbreviation only before a number, which is rare; a sentence that ends in `no` is more common.
+    is_letter || is_dotted || (word != "no" && SHORT.contains(&word.to_lowercase().as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-DEB-26: quotation marks, parentheses and abbreviations do not end a sentence.
+    #[test]
+    fn a_sentence_ends_where_a_reader_ends_it() {
+        let text = "Dr. Ada said “It works. Really!” (a.md#b. c) twice. So? The U.S. agreed in 1.5 years, e.g. here. 東京。はい。";
+        let expected =
+            ["Dr. Ada said “It works. Really!” (a.md#b. c) twice.", "So?", "The U.S. agreed in 1.5 years, e.g. here."];
+        let found = sentences(text);
+        assert_eq!(found[..3], expected);
+        assert_eq!(found[3..], ["東京。", "はい。"]);
+        assert_eq!(sentences("One “never closed.\n\nTwo."), ["One “never closed.", "Two."]);
+        assert!(sentences(" … \n\n ?").is_empty());
+    }
+}

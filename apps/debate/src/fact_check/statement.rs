@@ -1,0 +1,152 @@
+//! A sentence in the form that is compared: words with meaning, numbers, and small words that reverse or limit the
+//! meaning.
+
+use super::quantity::Quantity;
+
+/// A word or a number of a sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    Word(String),
+    Number(Quantity),
+}
+
+/// A parsed sentence.
+#[derive(Debug, Default)]
+pub(super) struct Statement {
+    /// Tokens in their order.
+    pub(super) tokens: Vec<Token>,
+    /// Number of tokens before each comma, semicolon or colon.
+    pub(super) breaks: Vec<usize>,
+    /// True if the sentence contains a negation.
+    pub(super) is_negative: bool,
+    /// Words that limit the statement: `some`, `may`, `if`.
+    pub(super) limits: Vec<String>,
+    /// Past (`was`) or present (`is`), if an auxiliary verb shows the tense.
+    pub(super) is_past: Option<bool>,
+    /// True for a question, and for a sentence whose subject is named elsewhere (`It grew`).
+    pub(super) is_open: bool,
+}
+
+const NEGATIONS: &str = " not no never none neither nor cannot nobody nothing without hardly rarely seldom ";
+const LIMITS: &str = " all always any argue argued argues around believe believed believes can claim claimed claims could \
+every exclusively expect expected expects fear feared few fewer if less likely many may mainly might more most mostly must \
+often only partly perhaps possibly probably report reported reports said say says should some sometimes suggest suggested \
+suggests than think thinks unless until usually warn warned when where whether while would according supposedly \
+allegedly almost either or but except about unlike because although least ";
+const EMPTY: &str = " a an the of in on at as and is are was were be been being has have had do does did \
+it its this that these those there their who which also too very just then so ";
+
+const POINTERS: &str = " it they he she this these those we that such both others i you ";
+
+impl Statement {
+    /// Parses a sentence.
+    pub(super) fn read(sentence: &str) -> Self {
+        let mut read = Self::default();
+        let text = sentence.to_lowercase().replace('’', "'");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let bare: Vec<&str> = words.iter().map(|word| word.trim_matches(is_outside)).collect();
+        read.is_open = text.ends_with('?') || bare.first().is_none_or(|first| has(POINTERS, first));
+        let mut place = 0;
+        while place < words.len() {
+            place += read.take(&bare, place);
+            if words[(place - 1).min(words.len() - 1)].ends_with([',', ';', ':']) {
+                read.breaks.push(read.tokens.len());
+            }
+        }
+        read.move_leading_date();
+        read
+    }
+
+    /// Parses the word at an index, or the number that starts there; returns the number of words used.
+    fn take(&mut self, words: &[&str], place: usize) -> usize {
+        let word = words[place];
+        if let Some(value) = Quantity::read(word) {
+            return self.take_number(words, place, value);
+        }
+        if word.ends_with("n't") || has(NEGATIONS, word) {
+            self.is_negative = !self.is_negative;
+        } else if has(LIMITS, word) {
+            self.limits.push(word.to_owned());
+        } else if !word.is_empty() && !has(EMPTY, word) {
+            self.tokens.push(Token::Word(stem(word)));
+        }
+        match word {
+            "was" | "were" | "had" | "did" => self.is_past = self.is_past.or(Some(true)),
+            "is" | "are" | "has" | "does" => self.is_past = self.is_past.or(Some(false)),
+            _ => {}
+        }
+        1
+    }
+
+    fn take_number(&mut self, words: &[&str], place: usize, value: f64) -> usize {
+        let (mut value, mut taken) = (value, 1);
+        while let Some(scale) = words.get(place + taken).and_then(|word| Quantity::scale(word)) {
+            value *= scale;
+            taken += 1;
+        }
+        let is_plain = taken == 1 && words[place].len() == 4 && words[place].bytes().all(|byte| byte.is_ascii_digit());
+        let follows =
+            |word: &&str| matches!(*word, "in" | "since" | "until" | "by" | "of" | "after" | "before" | "and");
+        let is_year = is_plain
+            && (1500.0..2200.0).contains(&value)
+            && place.checked_sub(1).and_then(|before| words.get(before)).is_some_and(follows);
+        // Words that qualify a number belong to the number and limit nothing else.
+        let before = &words[place.saturating_sub(2)..place];
+        let quantity = Quantity::new(value, before, is_year);
+        while self.limits.last().is_some_and(|limit| is_modifier(limit, before)) {
+            self.limits.pop();
+        }
+        while matches!(self.tokens.last(), Some(Token::Word(word)) if is_modifier(word, before)) {
+            self.tokens.pop();
+        }
+        self.tokens.push(Token::Number(quantity));
+        if words[place].ends_with('%') {
+            self.tokens.push(Token::Word("percent".to_owned()));
+        } else if let Some((_, unit)) = [('$', "dollar"), ('€', "euro"), ('£', "pound")]
+            .into_iter()
+            .find(|(sign, _)| words[place].starts_with(*sign))
+        {
+            self.tokens.push(Token::Word(unit.to_owned()));
+        }
+        taken
+    }
+
+    /// Moves a leading date to the end: `In 2024, the law came` becomes `The law came in 2024`.
+    fn move_leading_date(&mut self) {
+        let leads = matches!(self.tokens.first(), Some(Token::Number(number)) if number.is_year);
+        if leads && self.breaks.first() == Some(&1) {
+            self.tokens.rotate_left(1);
+            self.breaks.remove(0);
+            self.breaks.iter_mut().for_each(|place| *place -= 1);
+        }
+    }
+}
+
+/// Returns true if a word before a number only qualifies the number.
+fn is_modifier(word: &str, before: &[&str]) -> bool {
+    const EXACT: &str = " about almost around fewer least less more most some than over above exceeding under below nearly roughly approximately circa larger higher longer greater \
+    lower shorter smaller ";
+    before.contains(&word) && has(EXACT, word) || before == ["up", "to"] && matches!(word, "up" | "to")
+}
+
+fn is_outside(letter: char) -> bool {
+    !letter.is_alphanumeric() && !"%$€£".contains(letter)
+}
+
+fn has(list: &str, word: &str) -> bool {
+    !word.is_empty() && list.contains(&format!(" {word} "))
+}
+
+/// Removes the plural ending of a word; no more, so that different words stay different.
+fn stem(word: &str) -> String {
+    let word = word.trim_end_matches("'s").trim_end_matches('\'');
+    match word.strip_suffix("ies") {
+        Some(stem) if stem.len() > 2 => format!("{stem}y"),
+        _ if word.len() > 3 && !word.ends_with("ss") && !word.ends_with("us") && !word.ends_with("is") => {
+            let stem = word.strip_suffix('s').unwrap_or(word);
+            let is_long = ["ches", "shes", "xes", "sses"].iter().any(|end| word.ends_with(end));
+            if is_long { stem.strip_suffix('e').unwrap_or(stem).to_owned() } else { stem.to_owned() }
+        }
+        _ => word.to_owned(),
+    }
+}

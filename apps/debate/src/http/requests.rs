@@ -1,0 +1,262 @@
+//! Bodies and query parameters of requests.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use superstep::core::id::ThreadId;
+use superstep::core::suggest::did_you_mean_or_list;
+use superstep::core::time::Time;
+use superstep::core::validation_error::ValidationError;
+use superstep_server::{Problem, RunInput, RunRequest, RunStatus, ThreadRecord};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::app::LOCAL;
+use crate::context::{ApprovalMode, FactCheckMode};
+use crate::state::{DebateState, ROUNDS};
+
+/// A debate to begin.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CreateDebateRequest {
+    /// What it is about: one line, up to 500 characters.
+    #[schemars(length(min = 1, max = 500))]
+    pub(crate) topic: String,
+    /// How many rounds it has.
+    #[serde(default = "default_rounds")]
+    #[schemars(range(min = 1, max = 10))]
+    max_rounds: u32,
+    /// When a person is asked to let it go on.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    approval: ApprovalMode,
+    /// When claims are looked up.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    fact_check: FactCheckMode,
+    /// The id of the debate; a fresh one unless given.
+    thread_id: Option<String>,
+    /// Who speaks: `local`, a model of the settings, or one such as `groq/llama-3.1-8b-instant`.
+    model: Option<String>,
+    /// What rule-based voices draw their chance from.
+    seed: Option<u64>,
+    /// How it is streamed.
+    #[serde(default)]
+    pub(crate) format: StreamFormat,
+    /// Whether it goes on when the connection is closed.
+    #[serde(default)]
+    pub(crate) detach: bool,
+}
+
+const fn default_rounds() -> u32 {
+    ROUNDS
+}
+
+impl CreateDebateRequest {
+    /// Returns the requested thread id, validated.
+    pub(crate) fn thread(&self) -> Result<Option<ThreadId>, Problem> {
+        let Some(id) = self.thread_id.as_deref() else { return Ok(None) };
+        // Clients normalize dots in paths, and `settings` is another route.
+        if !ThreadId::from(id).is_valid() || id.chars().all(|letter| letter == '.') || id == "settings" {
+            let fault = ValidationError::new(format!("`{id}` cannot be the id of a debate")).with_pointer("/threadId");
+            let fault =
+                fault.with_help("use 1 to 128 letters, digits and `_ . : -`, not only dots, and not `settings`");
+            return Err(Problem::invalid("the body is not valid", [fault.into()]));
+        }
+        Ok(Some(id.into()))
+    }
+
+    /// Returns the initial state; with a start time only for a new debate.
+    pub(crate) fn input(&self, is_new: bool) -> Result<Value, Problem> {
+        let now = is_new.then(now).transpose()?;
+        Ok(DebateState::initial_state_json(&self.topic, self.max_rounds, now)?)
+    }
+
+    /// Returns the options of the debate, which stay the same when the debate is requested again.
+    ///
+    /// # Errors
+    /// Returns 409 if the debate was started with other options.
+    pub(crate) fn options(&self, before: Option<&ThreadRecord>) -> Result<DebateOptions, Problem> {
+        let Some(before) = before else { return Ok(self.new_options()) };
+        let (first, now) = (DebateOptions::read(&before.context), self.new_options());
+        let topic = before.title.as_deref();
+        let differs = [
+            ("topic", topic.is_some_and(|topic| topic != self.topic.trim())),
+            ("maxRounds", now.max_rounds != first.max_rounds),
+            ("approval", now.approval != first.approval),
+            ("factCheck", now.fact_check != first.fact_check),
+            ("model", now.named_model() != first.named_model()),
+            ("seed", self.seed.is_some_and(|seed| seed != first.seed)),
+        ];
+        let other: Vec<String> =
+            differs.iter().filter(|(_, is_other)| *is_other).map(|(name, _)| format!("`{name}`")).collect();
+        if other.is_empty() {
+            return Ok(first);
+        }
+        let detail = format!("debate `{}` was begun with another {}", before.thread, other.join(" and another "));
+        let hint = "ask for the same, or for a new debate without `threadId`";
+        Err(Problem::conflict(detail).with_hint(hint).with_thread(&before.thread))
+    }
+
+    fn new_options(&self) -> DebateOptions {
+        let Self { approval, fact_check, model, .. } = self;
+        let seed = self.seed.unwrap_or_else(|| now().map_or(0, |now| now.as_unix_micros().unsigned_abs()));
+        let (approval, fact_check, max_rounds) = (*approval, *fact_check, self.max_rounds);
+        DebateOptions { approval, fact_check, model: model.clone(), seed, max_rounds, simulate_typing: true }
+    }
+}
+
+fn now() -> Result<Time, Problem> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+    Time::from_unix_micros(micros).map_err(|fault| superstep::Error::internal(fault.message).into())
+}
+
+/// Options of a debate, except its topic; stored with its run requests.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DebateOptions {
+    /// Times at which the user is asked for approval.
+    pub approval: ApprovalMode,
+    /// Times at which claims are checked.
+    pub fact_check: FactCheckMode,
+    /// Name of the model. Default: the rule model.
+    pub model: Option<String>,
+    /// Seed for random choices of the rule model and of local weights.
+    pub seed: u64,
+    /// Number of rounds, for lists.
+    pub max_rounds: u32,
+    /// True if the rule model writes at reading speed.
+    #[serde(rename = "isPaced")]
+    pub simulate_typing: bool,
+}
+
+impl DebateOptions {
+    /// Converts the options to their stored form.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Returns the name of the model; `None` for the rule model.
+    pub(crate) fn named_model(&self) -> Option<&str> {
+        self.model.as_deref().filter(|name| !LOCAL.contains(name))
+    }
+
+    /// Derives the options of a debate that was started with an input alone.
+    fn from_input(input: &Value) -> Self {
+        let rounds = input["maxRounds"].as_u64().and_then(|rounds| u32::try_from(rounds).ok());
+        Self { max_rounds: rounds.unwrap_or(ROUNDS), ..Self::default() }
+    }
+
+    /// Parses stored options; invalid ones become the defaults.
+    #[must_use]
+    pub fn read(stored: &Value) -> Self {
+        serde_json::from_value(stored.clone()).unwrap_or_default()
+    }
+}
+
+/// Adds the title and options that lists show, if the request lacks them.
+pub(crate) fn annotate_request(mut order: RunRequest) -> RunRequest {
+    let RunInput::Input(input) = &order.input else { return order };
+    if order.context.is_null() {
+        order.context = DebateOptions::from_input(input).to_json();
+    }
+    let topic = input["topic"].as_str().map(|topic| topic.trim().to_owned());
+    order.title = order.title.or(topic);
+    order
+}
+
+/// How a debate is streamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StreamFormat {
+    /// Events of version 2.
+    #[default]
+    Events,
+    /// Events of a debate, for pages.
+    Debate,
+    /// Events of AG-UI.
+    AgUi,
+}
+
+/// How a stream is read.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StreamParams {
+    /// `events`, `debate` or `ag-ui`.
+    #[serde(default)]
+    #[param(inline)]
+    pub(crate) format: StreamFormat,
+    /// Only what comes after this event; the header `Last-Event-ID` says the same.
+    #[expect(dead_code, reason = "read by the extractor `LastEventId`; here so that it is known")]
+    after: Option<u64>,
+}
+
+/// What a person says to a debate that waits.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApprovalRequest {
+    /// Whether it goes on; otherwise the moderator sums up.
+    approved: bool,
+    /// Something to say to the voices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2000))]
+    note: Option<String>,
+    /// The question that is answered; whichever is open unless given.
+    #[serde(default, rename = "interruptId", skip_serializing)]
+    pub(crate) interrupt_id: Option<String>,
+}
+
+/// Which debates.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListDebatesParams {
+    /// Words of the topic.
+    pub(crate) q: Option<String>,
+    /// `running`, `waiting`, `completed`, `error` or `stopped`.
+    status: Option<String>,
+    /// At most this many; 50 unless said, 200 at most.
+    pub(crate) limit: Option<usize>,
+    /// Only those behind this many.
+    pub(crate) after: Option<usize>,
+}
+
+impl ListDebatesParams {
+    /// Maps the requested status to statuses of run records.
+    pub(crate) fn statuses(&self) -> Result<Vec<RunStatus>, Problem> {
+        let Some(status) = self.status.as_deref() else { return Ok(Vec::new()) };
+        Ok(match status {
+            "running" => vec![RunStatus::Running, RunStatus::Suspended],
+            "waiting" => vec![RunStatus::AwaitingInput],
+            "completed" => vec![RunStatus::Succeeded],
+            "error" => vec![RunStatus::Failed],
+            "stopped" => vec![RunStatus::Cancelled, RunStatus::Orphaned],
+            other => {
+                let known = did_you_mean_or_list(other, &["running", "waiting", "completed", "error", "stopped"]);
+                return Err(Problem::invalid(format!("no debate has the status `{other}`"), []).with_hint(known));
+            }
+        })
+    }
+}
+
+/// How a transcript is written.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TranscriptParams {
+    /// `md`, `json` or `txt`.
+    #[serde(default)]
+    #[param(inline)]
+    pub(crate) format: TranscriptFormat,
+}
+
+/// How a transcript is written.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TranscriptFormat {
+    #[default]
+    Md,
+    Json,
+    Txt,
+}

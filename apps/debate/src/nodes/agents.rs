@@ -1,0 +1,136 @@
+//! Nodes of the three agents. Each sends all messages and a turn prompt, and returns one message; local weights
+//! receive less (see `brief`).
+
+use std::sync::Arc;
+
+use superstep::models::{ChatRequest, ModelErrorKind, ModelKind};
+use superstep::{Command, Message, NodeError, RunContext, TaskContext, View};
+
+use super::{now, small_model_prompt};
+use crate::context::{DebateContext, FactCheckMode};
+use crate::fact_check::result::{FactCheckResult, Verdict};
+use crate::prompt::{DebateAgent, TurnPrompt};
+use crate::state::{DebateState, DebateStateUpdate, DebateStatus};
+
+/// Argues for the topic. A debate without a topic ends here.
+pub(crate) async fn optimist_node(
+    debate: View<DebateState>,
+    hall: RunContext<DebateContext>,
+    cx: TaskContext,
+) -> Result<DebateStateUpdate, NodeError> {
+    let update = DebateState::update();
+    let begins = debate.start_time.is_none() && debate.turns().next().is_none();
+    // If the input has no start time, the debate starts now.
+    let update = if begins { update.start_time(now(&cx)?) } else { update };
+    if debate.topic.trim().is_empty() {
+        let said = Message::assistant("Error: No topic provided");
+        return Ok(update.messages(said).status(DebateStatus::Error).end_time(now(&cx)?));
+    }
+    let said = call_model(DebateAgent::Optimist, &debate, &hall, &cx).await?;
+    Ok(with_message(update, said))
+}
+
+/// Argues against the last message, and ends the round.
+pub(crate) async fn skeptic_node(
+    debate: View<DebateState>,
+    hall: RunContext<DebateContext>,
+    cx: TaskContext,
+) -> Result<Command<DebateState>, NodeError> {
+    let said = call_model(DebateAgent::Skeptic, &debate, &hall, &cx).await?;
+    let round = debate.round + 1;
+    let is_last = round >= debate.max_rounds;
+    let asks = hall.needs_approval_after(round, &debate);
+    let mut update = with_message(DebateState::update(), said).round(round);
+    if asks != debate.awaiting_approval {
+        // Set here, so that it is saved before the interrupt; reset if no approval follows.
+        update = update.awaiting_approval(asks);
+    }
+    let command = Command::new().update(update);
+    let checks = match hall.fact_check {
+        FactCheckMode::Off => false,
+        FactCheckMode::EachRound => true,
+        FactCheckMode::AtEnd => is_last && !asks,
+    };
+    Ok(match (asks, checks) {
+        // The static edges apply.
+        (false, false) => command,
+        (true, false) => command.and_goto("approval"),
+        (true, true) => command.and_goto("approval").and_goto("fact_check"),
+        (false, true) if is_last => command.and_goto("fact_check"),
+        (false, true) => command.and_goto("optimist").and_goto("fact_check"),
+    })
+}
+
+/// Writes the summary, and ends the debate.
+pub(crate) async fn moderator_node(
+    debate: View<DebateState>,
+    hall: RunContext<DebateContext>,
+    cx: TaskContext,
+) -> Result<DebateStateUpdate, NodeError> {
+    let mut said = call_model(DebateAgent::Moderator, &debate, &hall, &cx).await?;
+    if let Some(end) = user_ended_note(&debate)
+        && !said.text().contains(&end)
+    {
+        // A model may omit it, and readers must know why there are fewer rounds than requested.
+        said.content = format!("{}\n\nThe debate was {end}.", said.text()).into();
+    }
+    Ok(with_message(DebateState::update(), said).status(DebateStatus::Completed).end_time(now(&cx)?))
+}
+
+async fn call_model(
+    role: DebateAgent,
+    debate: &DebateState,
+    hall: &DebateContext,
+    cx: &TaskContext,
+) -> Result<Message, NodeError> {
+    debate.check()?;
+    let round = match role {
+        DebateAgent::Moderator => debate.round,
+        DebateAgent::Optimist | DebateAgent::Skeptic => debate.round + 1,
+    };
+    let notes = if role == DebateAgent::Moderator { notes(debate) } else { Vec::new() };
+    let cue = TurnPrompt { role, round, max_rounds: debate.max_rounds, topic: debate.topic.clone(), notes };
+    let answer = match hall.model.info().kind {
+        ModelKind::Weights => {
+            let request = small_model_prompt::request(&cue, debate, hall, cx);
+            small_model_prompt::trim_to_last_sentence(cx.model(&hall.model).request(request).await?)
+        }
+        ModelKind::Rules | ModelKind::Remote => {
+            let said = debate.messages.shared().cloned().chain([Arc::new(cue.message())]);
+            cx.model(&hall.model).request(ChatRequest::new(said)).await?
+        }
+    };
+    if answer.message.text().trim().is_empty() {
+        return Err(ModelErrorKind::InvalidResponse.error(&answer.model, "the answer has no text").into());
+    }
+    Ok(answer.message.with_name(role.name()).with_metadata("round", round))
+}
+
+fn with_message(update: DebateStateUpdate, said: Message) -> DebateStateUpdate {
+    let tokens = said.usage.as_ref().map_or(0, |usage| usage.total_tokens);
+    update.messages(said).token_usage(tokens)
+}
+
+/// Returns notes for the moderator: verdicts, remarks of the user, an early end.
+fn notes(debate: &DebateState) -> Vec<String> {
+    let results = debate.fact_check_results.iter().map(verdict);
+    results
+        .chain(debate.user_notes().map(|remark| format!("the user said: {remark}")))
+        .chain(user_ended_note(debate))
+        .collect()
+}
+
+fn verdict(result: &FactCheckResult) -> String {
+    let FactCheckResult { claim, verdict, sources } = result;
+    let verdict = match verdict {
+        Verdict::True => "true",
+        Verdict::False => "false",
+        Verdict::Unverifiable => "unverifiable",
+    };
+    let sources = if sources.is_empty() { String::new() } else { format!(" ({})", sources.join(", ")) };
+    format!("the claim \"{claim}\" is {verdict}{sources}")
+}
+
+fn user_ended_note(debate: &DebateState) -> Option<String> {
+    (debate.user_approved == Some(false)).then(|| format!("ended by the user after round {}", debate.round))
+}

@@ -1,0 +1,89 @@
+//! Normalization of a line: contractions are expanded, and the first person becomes the second (`my job`, `your
+//! job`).
+
+use super::nouns::is_common;
+use super::verbs::{gerund_of_participle, has, is_verb};
+use super::word_classes::{is_asking, is_being, is_determiner, is_helper, is_personal, is_preposition, is_quality};
+
+/// Returns the words of a line without the punctuation at its ends.
+pub(super) fn normalized_words(text: &str) -> Vec<String> {
+    let bare = text.trim_matches(|letter: char| "?!.¿¡… ".contains(letter)).replace('’', "'");
+    let mut words: Vec<String> = bare.split(' ').filter(|word| !word.is_empty()).flat_map(written_out).collect();
+    // `or not` adds nothing to the question.
+    if words.len() > 3 && words[words.len() - 2..] == ["or", "not"] {
+        words.truncate(words.len() - 2);
+        let last = words.len() - 1;
+        words[last] = words[last].trim_end_matches(',').to_owned();
+    }
+    // `Which is better: cats or dogs?`
+    if words.first().is_some_and(|word| is_asking(&word.to_lowercase())) {
+        words.iter_mut().for_each(|word| *word = word.replace(':', ","));
+    }
+    if is_title(&words) {
+        words.iter_mut().skip(1).filter(|word| is_known(word)).for_each(|word| *word = word.to_lowercase());
+    }
+    turned(words)
+}
+
+/// Expands contractions: `it's` to `it is`, `let's` to `let us`.
+fn written_out(word: &str) -> Vec<String> {
+    let Some((before, after)) = word.split_once('\'') else { return vec![word.to_owned()] };
+    const WITH_IS: &str = " it that there here he she what who where how this ";
+    let second = match after {
+        "s" if before.eq_ignore_ascii_case("let") => "us",
+        "s" if has(WITH_IS, before) => "is",
+        "re" => "are",
+        "m" => "am",
+        "ve" => "have",
+        "ll" => "will",
+        "d" => "would",
+        _ => return vec![word.to_owned()],
+    };
+    vec![before.to_owned(), second.to_owned()]
+}
+
+/// Returns true if every important word is capitalized, as in a headline.
+fn is_title(words: &[String]) -> bool {
+    let is_small = |word: &String| is_preposition(word) || is_determiner(word) || has(" and or ", word);
+    let is_capital = |word: &String| word.starts_with(|letter: char| letter.is_uppercase() || letter.is_numeric());
+    words.len() > 3 && words.iter().filter(|word| !is_small(word)).all(is_capital)
+}
+
+/// Returns true if the grammar knows the word, so it is not a name.
+fn is_known(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    let is_short_name = word.chars().skip(1).any(char::is_uppercase) || word == "I";
+    let is_word = is_helper(&lower) || is_verb(&lower) || is_quality(&lower) || gerund_of_participle(&lower).is_some();
+    let is_small = is_personal(&lower) || is_preposition(&lower) || is_determiner(&lower) || lower == "not";
+    !is_short_name && (is_word || is_small || is_common(&lower))
+}
+
+/// Converts the first person to the second: the agents address the user.
+fn turned(words: Vec<String>) -> Vec<String> {
+    let is_name = |place: usize| {
+        // `World War I`
+        place > 1 && words[place - 1].starts_with(char::is_uppercase)
+    };
+    let is_asked = |place: usize| place > 0 && words[place] == "I" && !is_name(place);
+    let asks = (0..words.len()).any(is_asked);
+    let turn = |(place, word): (usize, &String)| {
+        let is_first = place == 0;
+        let new = match word.as_str() {
+            "I" if is_asked(place) => "you",
+            "my" => "your",
+            "My" => "Your",
+            "me" => "you",
+            "mine" if !is_first => "yours",
+            "myself" => "yourself",
+            being if asks && is_being(&being.to_lowercase()) => match being {
+                "am" => "are",
+                "Am" => "Are",
+                "Was" => "Were",
+                other => other,
+            },
+            other => other,
+        };
+        new.to_owned()
+    };
+    words.iter().enumerate().map(turn).collect()
+}

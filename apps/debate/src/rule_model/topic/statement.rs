@@ -1,0 +1,154 @@
+//! Topics that are not questions: statements, imperatives and things.
+
+use super::Topic;
+use super::nouns::{begins_with_action, in_sentence, is_common, is_negative_topic, is_plural, lowered};
+use super::verbs::{has, is_common_doing, is_order, is_third_person, is_verb, may_be_third_person};
+use super::word_classes::{
+    is_adverb, is_degree, is_determiner, is_helper, is_indefinite, is_participle, is_past, is_personal, is_preposition,
+    is_relative, positive,
+};
+use super::yes_no_question::{doing, proposal};
+
+/// Parses a line that is not a question.
+pub(super) fn read(words: &[&str]) -> Option<Topic> {
+    let small: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let small: Vec<&str> = small.iter().map(String::as_str).collect();
+    if let Some(count) = opinion(&small) {
+        let mut rest = words[count..].to_vec();
+        let first = lowered(rest.first()?);
+        rest[0] = &first;
+        return super::understand(&rest)
+            .filter(|topic| topic.belief.is_some() || topic.is_change || topic.short.is_some());
+    }
+    if let Some(topic) = wish(words, &small) {
+        return Some(topic);
+    }
+    let first = *words.first()?;
+    if let Some(topic) = stated(words) {
+        return Some(topic);
+    }
+    // A personal sentence, or a fragment of a sentence.
+    if is_personal(first) && words.len() > 1
+        || words.len() == 1 && has(" i me us him hi hello hey ok okay yes no ", first)
+        || is_preposition(first)
+        || has(" if unless although because and but ", first)
+    {
+        return None;
+    }
+    if let Some(topic) = super::between(words, "or") {
+        return topic;
+    }
+    let second = words.get(1).copied().unwrap_or_default();
+    if words.len() > 1 && (is_order(first) || is_verb(first) && is_determiner(second)) {
+        return Some(Topic::change(doing(words)));
+    }
+    if is_negative_topic(words) {
+        return Some(Topic::change(format!("fighting {}", in_sentence(words))));
+    }
+    let is_plural = !begins_with_action(words) && is_plural(words);
+    Some(Topic::thing(in_sentence(words), is_plural))
+}
+
+/// Returns the number of leading words that only mark an opinion.
+fn opinion(words: &[&str]) -> Option<usize> {
+    let count = match words {
+        ["i" | "we", "think" | "believe" | "feel" | "say" | "guess" | "hold", ..] => 2,
+        ["this", "house", "believes" | "holds" | "thinks", ..] => 3,
+        ["in", "my" | "your", "opinion" | "opinion,", ..] => 3,
+        ["whether", ..] => 1,
+        _ => return None,
+    };
+    let count = count + usize::from(words.get(count) == Some(&"that"));
+    (count + 1 < words.len()).then_some(count)
+}
+
+/// Parses a demand: `We need a shorter week`, `Let us ban cars`, `Time to act`.
+fn wish(words: &[&str], small: &[&str]) -> Option<Topic> {
+    let count = match small {
+        ["i" | "we", "need" | "want" | "demand" | "deserve", ..] => 2,
+        ["i" | "we", "would", "like" | "love", ..] => 3,
+        ["i" | "we", "have" | "ought", "to", ..] => 2,
+        ["it", "is", "time", "to" | "for", ..] => 3,
+        ["time", "to", ..] => 1,
+        ["let", "us", ..] => 2,
+        ["this", "house", "would" | "should" | "will", ..] => 3,
+        ["please" | "please,", ..] => 1,
+        ["never", verb, ..] if is_verb(verb) => 0,
+        _ => return None,
+    };
+    let wished = &words[count..];
+    match wished {
+        ["to", action @ ..] if !action.is_empty() => Some(Topic::change(doing(action))),
+        ["for", thing @ ..] | thing @ [_, ..] => {
+            let is_done = matches!(small[0], "let" | "please" | "never") || small[1] == "house";
+            if is_done {
+                let action = if thing[0] == "all" { &thing[1..] } else { thing };
+                return (!action.is_empty()).then(|| Topic::change(doing(action)));
+            }
+            if thing.is_empty() || is_personal(thing[0]) || thing.contains(&"to") {
+                return None;
+            }
+            Some(Topic { is_change: true, ..Topic::thing(thing.join(" "), is_plural(thing)) })
+        }
+        [] => None,
+    }
+}
+
+/// Parses a statement: `AI should be regulated`, `Cats are better than dogs`, `Money buys happiness`.
+pub(super) fn stated(words: &[&str]) -> Option<Topic> {
+    if *words.first()? == "I" && !words.get(1).is_some_and(|word| matches!(*word, "should" | "must")) {
+        return None;
+    }
+    let place = (1..words.len()).find(|place| is_finite(words, *place))?;
+    let (subject, rest) = words.split_at(place);
+    // The subject of a past action is a name, unless the word is known.
+    let is_name = subject.len() == 1 && is_participle(rest[0]) && !is_common(subject[0]);
+    let first = if is_name { subject[0].to_owned() } else { lowered(subject[0]) };
+    let subject = [&[first.as_str()], &subject[1..]].concat();
+    Some(match rest {
+        ["should" | "must", action @ ..] if !action.is_empty() => return proposal(&subject, action),
+        ["is" | "are", "better", "than", other @ ..] if !other.is_empty() => Topic::choice(&subject, other),
+        [verb, ..] => {
+            let is_over = is_past(&positive(verb)) || is_participle(verb) || *verb == "fell";
+            Topic::view(format!("{} {}", subject.join(" "), rest.join(" "))).past(is_over)
+        }
+        [] => return None,
+    })
+}
+
+/// Returns true if the finite verb of the sentence is at this index.
+fn is_finite(words: &[&str], place: usize) -> bool {
+    let (before, word) = (&words[..place], words[place]);
+    let last = words[place - 1];
+    let next = words.get(place + 1).copied();
+    let is_in_clause = is_relative(last) && place > 1
+        || place > 2 && is_relative(words[place - 2]) && (is_personal(last) || is_plural(&[last]));
+    if is_in_clause || is_determiner(last) || is_preposition(last) {
+        return false;
+    }
+    let has_relative = before.iter().any(|word| is_relative(word));
+    let is_pronoun = place == 1 && (is_personal(last) || is_indefinite(last));
+    let is_done = match next {
+        _ if has_relative => false,
+        None => is_common_doing(word, is_plural(before)),
+        Some(_) if is_pronoun => is_verb(word) || may_be_third_person(word),
+        Some(next) => {
+            let is_over = is_participle(word) && !is_preposition(last) && is_named(next);
+            let is_form = may_be_third_person(word) && (is_determiner(next) || is_degree(next) || is_adverb(next));
+            let is_need =
+                is_determiner(words[0]) && place > 1 && has(" costs needs wants ", word) && !is_preposition(next);
+            is_form
+                || is_need && !is_plural(before)
+                || is_third_person(word)
+                || is_common_doing(word, is_plural(before))
+                || is_over
+        }
+    };
+    let helper = positive(&word.to_lowercase());
+    (is_helper(&helper) && word.starts_with(char::is_lowercase) && next.is_some()) || is_done
+}
+
+/// Returns true if a word starts the object of an action.
+fn is_named(word: &str) -> bool {
+    is_determiner(word) || word.starts_with(char::is_uppercase) || has(" us them him her it ", word)
+}

@@ -1,0 +1,308 @@
+//! Yes-or-no questions: converted to an action or to a belief.
+
+use super::Topic;
+use super::clause_split::{split, split_being, split_perfect};
+use super::nouns::{in_sentence, is_plural};
+use super::verbs::{gerund, gerund_of_participle, has, is_order, is_state, is_verb, third_person};
+use super::word_classes::{
+    has_negative_sentiment, is_adverb, is_anybody, is_being, is_by_rule, is_degree, is_determiner, is_feeling,
+    is_helper, is_past, is_preposition, is_quality, is_relative, positive,
+};
+
+/// Parses a question from its auxiliary verb and the words after it.
+pub(super) fn read(first: &str, rest: &[&str]) -> Option<Topic> {
+    let helper = positive(first);
+    // `Don't eat meat`
+    if helper == "do" && rest.first().is_some_and(|word| is_verb(word)) {
+        return (first != helper).then(|| Topic::change(format!("not {}", doing(rest))));
+    }
+    match helper.as_str() {
+        "do" if rest.first() == Some(&"you") => what_you_hold(&rest[1..]),
+        "would" if rest.first() == Some(&"you") && rest.get(1).is_some_and(|word| is_verb(word)) => {
+            Some(Topic::thing(doing(&rather(&rest[1..])?), false))
+        }
+        "would" if rest.get(1) == Some(&"rather") => instead(&rest[2..]),
+        "should" | "shall" | "must" => {
+            let (subject, action) = split(rest)?;
+            proposal(subject, &rather(action)?)
+        }
+        being if is_being(being) => being_so(being, rest),
+        _ => Some(Topic::view(to_statement(&helper, rest)?).past(is_past(&helper))),
+    }
+}
+
+/// Parses a question about an opinion: `think that zoos are cruel` is about zoos. Other questions about the user
+/// cannot be converted.
+fn what_you_hold(held: &[&str]) -> Option<Topic> {
+    let clause = match held {
+        ["think" | "believe", "that", clause @ ..] | ["think" | "believe", clause @ ..] => clause,
+        _ => return None,
+    };
+    super::statement::stated(clause)
+}
+
+/// Replaces `or` by `rather than`; `None` if there are more than two alternatives.
+fn rather<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
+    let mut told = Vec::new();
+    let mut is_chosen = false;
+    for (place, word) in words.iter().enumerate() {
+        if *word != "or" {
+            told.push(*word);
+            continue;
+        }
+        let next = words.get(place + 1)?;
+        if is_chosen
+            || is_helper(next)
+            || has(" not both neither else ", next)
+            || words.iter().any(|word| word.ends_with(','))
+        {
+            return None;
+        }
+        is_chosen = true;
+        told.extend(["rather", "than"]);
+    }
+    Some(told)
+}
+
+/// Replaces `ever` of a question by `sometimes` in a statement.
+fn stated(words: &[&str]) -> String {
+    words.iter().map(|word| if *word == "ever" { "sometimes" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+/// Converts an action to a gerund: `ban cars` to `banning cars`, `rent rather than buy` to `renting rather than
+/// buying`.
+pub(super) fn doing(action: &[&str]) -> String {
+    let early = action.iter().take_while(|word| is_adverb(word)).count();
+    let (adverbs, action) = action.split_at(early);
+    let [verb, tail @ ..] = action else { return adverbs.join(" ") };
+    let is_joint = |place: usize| place > 0 && has(" and or than ", tail[place - 1]) && is_verb(tail[place]);
+    let is_alone = |place: usize| {
+        place == 1
+            || place == 2 && tail[0] == "rather"
+            || tail
+                .get(place + 1)
+                .is_none_or(|next| is_determiner(next) || is_preposition(next) || next.ends_with("ing"))
+    };
+    let told = tail.iter().enumerate().map(|(place, word)| match is_joint(place) && is_alone(place) {
+        true => gerund(word),
+        false => (*word).to_owned(),
+    });
+    let tail: Vec<String> = told.collect();
+    let words = adverbs.iter().map(|word| word.to_lowercase()).chain([gerund(verb)]).chain(tail);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Converts a question with an auxiliary verb to a clause: `does`, `money buy happiness` to `money buys happiness`.
+pub(super) fn to_statement(helper: &str, rest: &[&str]) -> Option<String> {
+    if is_being(helper) {
+        let (subject, so) = split_being(rest)?;
+        return Some(format!("{} {helper} {}", subject.join(" "), stated(&rather(so)?)));
+    }
+    let (subject, action) = match helper {
+        "has" | "have" | "had" => split_perfect(rest)?,
+        _ => split(rest)?,
+    };
+    let (subject, action) = (subject.join(" "), rather(action)?);
+    Some(match helper {
+        "do" => format!("{subject} {}", action.join(" ")),
+        "does" if action.first()? == &"not" => format!("{subject} does {}", action.join(" ")),
+        "does" => format!("{} {}", subject.replace("anyone", "someone"), done_by_one(&action)),
+        _ => format!("{subject} {helper} {}", stated(&action)),
+    })
+}
+
+/// Converts verbs to the third person: `help rather than hurt families` to `helps rather than hurts families`.
+fn done_by_one(action: &[&str]) -> String {
+    let early = action.iter().take_while(|word| is_adverb(word)).count();
+    let is_done = |place: usize, word: &str| {
+        let is_joint = place > early && has(" than and ", action[place - 1]) && place <= early + 3;
+        place == early || is_joint && is_verb(word)
+    };
+    let told = action.iter().enumerate().map(|(place, word)| match is_done(place, word) {
+        true => third_person(word),
+        false if *word == "ever" => "sometimes".to_owned(),
+        false => (*word).to_owned(),
+    });
+    told.collect::<Vec<_>>().join(" ")
+}
+
+/// Converts a proposal: `AI`, `be regulated` to `regulating AI`.
+pub(super) fn proposal(subject: &[&str], action: &[&str]) -> Option<Topic> {
+    let (is_not, action) = match action {
+        ["not" | "never", rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let not = if is_not { "not " } else { "" };
+    let who = object(&subject.join(" "));
+    let bare = &action[action.iter().take_while(|word| is_adverb(word)).count()..];
+    match (subject, bare) {
+        (_, []) => None,
+        (["there"], ["be", so @ ..]) if !so.is_empty() && !is_not => {
+            Some(Topic { is_change: true, ..Topic::thing(in_sentence(so), is_plural(so)) })
+        }
+        (_, [_, ..]) if is_anybody(subject) && !(who == "people" && bare[0] == "be") => {
+            Some(Topic::change(format!("{not}{}", doing(action))))
+        }
+        (_, ["be", so @ ..]) if !so.is_empty() => match passive_to_gerund(&who, so) {
+            Some(doing) => Some(Topic::change(format!("{not}{doing}"))),
+            None => Some(demand(subject, is_not, action)),
+        },
+        (_, [verb, ..]) if is_state(verb) || *verb == "be" => Some(demand(subject, is_not, action)),
+        _ => {
+            let whole = Topic::change(format!("having {who} {not}{}", action.join(" ")));
+            // The action must keep its meaning without its subject.
+            Some(match can_go(subject, action) {
+                true => whole.or_short(format!("{not}{}", doing(action)), false),
+                false => whole,
+            })
+        }
+    }
+}
+
+/// Returns true if an action keeps its meaning without its subject.
+fn can_go(subject: &[&str], action: &[&str]) -> bool {
+    let is_part = |word: &&str| is_preposition(word) || is_relative(word) || has(" and or ", word);
+    let is_back = |word: &&str| has(" their his her its them him themselves itself ", word);
+    let is_group = subject.last().is_some_and(|word| is_quality(word) || *word == "elderly");
+    let is_whole = is_plural(subject) || is_determiner(subject[0]) || subject[0].starts_with(char::is_uppercase);
+    // For a ban it hardly matters who bans; for a payment it matters who pays.
+    let is_rule =
+        action.first().is_some_and(|verb| is_order(verb) && !has(" buy do eat learn pay sell take use ", verb));
+    is_rule && is_whole && !is_group && !subject.iter().any(is_part) && !action.iter().any(is_back)
+}
+
+fn demand(subject: &[&str], is_not: bool, action: &[&str]) -> Topic {
+    let not = if is_not { " not" } else { "" };
+    Topic::view(format!("{} should{not} {}", subject.join(" "), action.join(" ")))
+}
+
+/// Converts a passive proposal: `AI`, `heavily regulated` to `heavily regulating AI`; `voting`, `mandatory` to
+/// `making voting mandatory`.
+fn passive_to_gerund(subject: &str, so: &[&str]) -> Option<String> {
+    let early = so.iter().take_while(|word| is_adverb(word)).count();
+    let (adverbs, so_far) = so.split_at(early);
+    let participle = |word: &str| gerund_of_participle(word).filter(|_| !is_feeling(word));
+    let first = so_far.first()?;
+    // The agent after `by` is part of the question.
+    if so_far.contains(&"by") {
+        return None;
+    }
+    let Some(doing) = participle(first) else {
+        let is_rule = so_far.iter().any(|word| is_by_rule(word)) && !is_degree(first) && !is_determiner(first);
+        return is_rule.then(|| format!("making {subject} {}", so.join(" ")));
+    };
+    let joint = match so_far {
+        // `seen and not heard`
+        [_, "and" | "or" | "but", second, ..] if participle(second).is_none() => return None,
+        [_, "rather", "than", second, ..] => participle(second).map(|second| (format!("rather than {second}"), 4)),
+        [_, joint @ ("and" | "or"), second, ..] => participle(second).map(|second| (format!("{joint} {second}"), 3)),
+        _ => None,
+    };
+    Some(match &joint {
+        Some((more, end)) => [adverbs, &[doing.as_str(), more.as_str(), subject], &so_far[*end..]].concat().join(" "),
+        None => [adverbs, &[doing.as_str(), subject], &so_far[1..]].concat().join(" "),
+    })
+}
+
+/// Parses `Is it right to eat meat`, `Is there life on Mars`, `Is nuclear energy safe`.
+fn being_so(being: &str, rest: &[&str]) -> Option<Topic> {
+    let topic = match rest {
+        ["there", so @ ..] if !so.is_empty() => Topic::view(format!("there {being} {}", so.join(" "))),
+        ["it", "true", "that", so @ ..] if !so.is_empty() => Topic::view(so.join(" ")),
+        ["it", so @ ..] => right_to(being, so)?,
+        _ => {
+            let (subject, so) = split_being(rest)?;
+            match so {
+                ["better", "than", other @ ..] if !other.is_empty() => Topic::choice(subject, other),
+                _ if subject.contains(&"or") => which_is(being, subject, so)?,
+                _ => Topic::view(format!("{} {being} {}", subject.join(" "), stated(&brighter_first(so)?))),
+            }
+        }
+    };
+    Some(topic.past(is_past(being)))
+}
+
+/// Puts the positive alternative first: `a threat or an opportunity` to `an opportunity rather than a threat`, so
+/// that the optimist argues for it.
+fn brighter_first<'a>(so: &[&'a str]) -> Option<Vec<&'a str>> {
+    let told = rather(so)?;
+    let Some(place) = so.iter().position(|word| *word == "or") else { return Some(told) };
+    let (first, second) = (&so[..place], &so[place + 1..]);
+    let is_tail = second.iter().any(|word| is_preposition(word));
+    if has_negative_sentiment(first) && !has_negative_sentiment(second) && !is_tail {
+        return Some([second, &["rather", "than"], first].concat());
+    }
+    Some(told)
+}
+
+/// Parses `cats or dogs`, `better`.
+fn which_is(being: &str, subject: &[&str], so: &[&str]) -> Option<Topic> {
+    let place = subject.iter().position(|word| *word == "or").filter(|place| *place > 0)?;
+    let (first, second) = (&subject[..place], &subject[place + 1..]);
+    let is_more = so.first().is_some_and(|word| word.ends_with("er") || has(" more less worse ", word));
+    match so {
+        _ if second.is_empty() || second.contains(&"or") => None,
+        ["better"] => Some(Topic::choice(first, second)),
+        _ if is_more && !so.contains(&"than") => {
+            Some(Topic::view(format!("{} {being} {} than {}", first.join(" "), so.join(" "), second.join(" "))))
+        }
+        _ => None,
+    }
+}
+
+/// Parses a moral question: `right to eat meat` is about eating meat; `wrong to eat meat` about the view that it is
+/// wrong.
+fn right_to(being: &str, so: &[&str]) -> Option<Topic> {
+    let to = so.iter().position(|word| *word == "to").filter(|to| *to > 0 && to + 1 < so.len());
+    let Some(to) = to else {
+        return (!so.is_empty() && !so.contains(&"or")).then(|| Topic::view(format!("it {being} {}", stated(so))));
+    };
+    let (how, action) = (&so[..to], &so[to + 1..]);
+    let (how, who) = match how.iter().position(|word| *word == "for") {
+        Some(place) if place > 0 => (&how[..place], Some(object(&how[place + 1..].join(" ")))),
+        _ => (how, None),
+    };
+    if how == ["better"] {
+        return instead(action);
+    }
+    let action = rather(action)?;
+    let has_doer = who.is_some();
+    let doing = match who {
+        Some(who) => format!("having {who} {}", action.join(" ")),
+        None => doing(&action),
+    };
+    const GOOD: &str = " right good ok okay ethical moral fair wise acceptable justified fine time necessary important worth \
+    legitimate reasonable justifiable ";
+    let is_good = how.last().is_some_and(|word| has(GOOD, word)) && !how.contains(&"not") && !is_past(being);
+    Some(match is_good {
+        true => Topic::thing(doing, false),
+        false if has_doer => Topic::view(format!("it {being} {}", stated(so))),
+        false => Topic::view(format!("{doing} {being} {}", stated(how))),
+    })
+}
+
+/// Converts `rent than to buy` to `renting rather than buying`.
+fn instead(action: &[&str]) -> Option<Topic> {
+    let place = action.iter().position(|word| matches!(*word, "or" | "than")).filter(|place| *place > 0)?;
+    let (first, mut second) = (&action[..place], &action[place + 1..]);
+    if let ["to", rest @ ..] = second {
+        second = rest;
+    }
+    let other = match second {
+        [] => return None,
+        _ if second.contains(&"or") => return None,
+        [verb, ..] if is_verb(verb) && !is_feeling(verb) => doing(second),
+        _ => second.join(" "),
+    };
+    Some(Topic::thing(format!("{} rather than {other}", doing(first)), false))
+}
+
+fn object(subject: &str) -> String {
+    match subject.to_lowercase().as_str() {
+        "we" => "us".to_owned(),
+        "they" => "them".to_owned(),
+        "he" => "him".to_owned(),
+        "she" => "her".to_owned(),
+        _ => subject.to_owned(),
+    }
+}

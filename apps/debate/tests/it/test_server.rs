@@ -1,0 +1,109 @@
+//! Test fixture: the debate platform over HTTP on a free port, and a parser of its events.
+
+use std::time::Duration;
+
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+use superstep_debate::{Settings, app};
+use superstep_server::{App, ModelRegistry, RateLimit, Server, ServerConfig, Storage, serve};
+
+use super::support::{Speaker, TOPIC};
+
+/// The debate platform over HTTP, with a client.
+pub(crate) struct Platform {
+    pub(crate) server: Server,
+    pub(crate) client: Client,
+}
+
+/// Starts a platform with the test model `speaker`.
+pub(crate) async fn platform(speaker: Speaker) -> Platform {
+    started(ServerConfig::new(Storage::memory()), speaker).await
+}
+
+pub(crate) async fn started(config: ServerConfig, speaker: Speaker) -> Platform {
+    let limit = RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 };
+    limited(config, speaker, limit).await
+}
+
+pub(crate) async fn limited(config: ServerConfig, speaker: Speaker, limit: RateLimit) -> Platform {
+    let settings = Settings { limit, typing_delay: Duration::ZERO, ..Settings::default() };
+    listening(vec![app(settings, ModelRegistry::default().with("speaker", speaker)).unwrap()], config).await
+}
+
+/// Starts a platform with another application on the same server.
+pub(crate) async fn beside(other: App) -> Platform {
+    let models = ModelRegistry::default().with("speaker", Speaker::default());
+    listening(vec![app(Settings::default(), models).unwrap(), other], ServerConfig::new(Storage::memory())).await
+}
+
+async fn listening(apps: Vec<App>, config: ServerConfig) -> Platform {
+    // No connection is encrypted, but the client requires a TLS provider. Later calls find it installed.
+    let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
+    let server = serve(apps, config.port(0)).await.unwrap();
+    Platform { server, client: Client::builder().no_proxy().build().unwrap() }
+}
+
+impl Platform {
+    pub(crate) fn url(&self, path: &str) -> String {
+        self.server.url() + path
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Response {
+        self.client.post(self.url(path)).json(body).send().await.unwrap()
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.client.get(self.url(path)).send().await.unwrap()
+    }
+
+    pub(crate) async fn json(&self, path: &str) -> Value {
+        self.get(path).await.json().await.unwrap()
+    }
+
+    /// Creates a debate and reads its events to the end, or to an interrupt. Returns its id and the events.
+    pub(crate) async fn debate(&self, more: Value) -> (String, Vec<Sent>) {
+        let mut body = json!({ "topic": TOPIC, "model": "speaker" });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let response = self.post("/api/debate", &body).await;
+        assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
+        let id = response.headers()["x-debate-id"].to_str().unwrap().to_owned();
+        assert_eq!(response.headers()["location"], format!("/api/debate/{id}").as_str());
+        (id, read(&response.text().await.unwrap()))
+    }
+
+    /// Returns the events of a debate after a number.
+    pub(crate) async fn stream(&self, id: &str, format: &str, after: Option<u64>) -> Vec<Sent> {
+        let mut request = self.client.get(self.url(&format!("/api/debate/{id}/stream?format={format}")));
+        if let Some(after) = after {
+            request = request.header("last-event-id", after);
+        }
+        read(&request.send().await.unwrap().text().await.unwrap())
+    }
+}
+
+/// A received server-sent event.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sent {
+    pub(crate) id: Option<u64>,
+    pub(crate) event: String,
+    pub(crate) data: Value,
+}
+
+/// Parses the events of a stream that has ended.
+pub(crate) fn read(text: &str) -> Vec<Sent> {
+    text.split("\n\n").filter_map(block).collect()
+}
+
+fn block(block: &str) -> Option<Sent> {
+    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    let (event, data) = (field("event")?, field("data")?);
+    let id = field("id").map(|id| id.parse().unwrap());
+    Some(Sent { id, event: event.to_owned(), data: serde_json::from_str(data).unwrap() })
+}
+
+/// Returns the names of events, without consecutive repetitions.
+pub(crate) fn names(sent: &[Sent]) -> Vec<&str> {
+    let mut names: Vec<&str> = sent.iter().map(|sent| sent.event.as_str()).collect();
+    names.dedup();
+    names
+}

@@ -1,0 +1,264 @@
+//! Tests of validation errors: their text, and that they occur before any model call.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep::prelude::*;
+use superstep::store::PutOp;
+use superstep_server::{
+    App, RateLimit, RunInput, RunRequest, RunStatus, ServerConfig, Storage, new_run_id, serve_graph,
+};
+
+use super::support::{Speaker, TOPIC};
+use super::test_server::{beside, limited, platform, started};
+
+/// R-DEB-49, R-DEB-50, R-DEB-51, R-SRV-5: every error of a body is reported with its location, before a model is
+/// called.
+#[tokio::test]
+async fn a_body_that_does_not_fit_is_refused() {
+    let speaker = Speaker::default();
+    let platform = platform(speaker.clone()).await;
+    let rows = [
+        (json!({}), "/topic", ""),
+        (json!({ "topic": "" }), "/topic", ""),
+        (json!({ "topic": "   " }), "/topic", ""),
+        (json!({ "topic": "x".repeat(501) }), "/topic", "500"),
+        (json!({ "topic": 7 }), "/topic", ""),
+        (json!({ "topic": TOPIC, "maxRounds": 0 }), "/maxRounds", "1 to 10"),
+        (json!({ "topic": TOPIC, "maxRounds": 11 }), "/maxRounds", "1 to 10"),
+        (json!({ "topic": TOPIC, "maxRounds": 2.5 }), "/maxRounds", "1 to 10"),
+        (json!({ "topic": TOPIC, "maxRounds": "3" }), "/maxRounds", "1 to 10"),
+        (json!({ "topic": TOPIC, "maxRounds": null }), "/maxRounds", "1 to 10"),
+        (json!({ "topic": TOPIC, "maxRouns": 3 }), "/maxRouns", "maxRounds"),
+        (json!({ "topic": TOPIC, "approval": "sometimes" }), "/approval", ""),
+    ];
+    for (mut body, pointer, word) in rows {
+        body["model"] = json!("speaker");
+        let response = platform.post("/api/debate", &body).await;
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["content-type"].to_str().unwrap()[..24]),
+            (422, "application/problem+json")
+        );
+        let problem: Value = response.json().await.unwrap();
+        let found = problem["errors"].as_array().unwrap().iter().find(|part| part["pointer"] == pointer);
+        let found = found.unwrap_or_else(|| panic!("{body} says nothing at {pointer}: {problem}"));
+        assert!(found.to_string().contains(word), "{word} is not in {found}");
+    }
+    assert!(speaker.turns().is_empty());
+    assert_eq!(platform.json("/api/debates").await["debates"], json!([]));
+}
+
+/// R-DEB-52, R-DEB-53: bodies that are not JSON, too long, or sent in the wrong way are rejected.
+#[tokio::test]
+async fn a_request_that_is_no_request_is_refused() {
+    let platform = platform(Speaker::default()).await;
+    let post = |body: String, kind: &str| {
+        platform.client.post(platform.url("/api/debate")).header("content-type", kind).body(body).send()
+    };
+    let of_bytes = |bytes: usize| format!("{{}}{}", " ".repeat(bytes - 2));
+    for (body, kind, status) in [
+        ("not JSON".to_owned(), "application/json", 400),
+        (String::new(), "application/json", 400),
+        (of_bytes(64 * 1024), "application/json", 422),
+        (of_bytes(64 * 1024 + 1), "application/json", 413),
+        (json!({ "topic": TOPIC }).to_string(), "text/plain", 415),
+    ] {
+        assert_eq!(post(body, kind).await.unwrap().status(), status);
+    }
+    let wrong = platform.client.put(platform.url("/api/debate")).send().await.unwrap();
+    assert_eq!((wrong.status().as_u16(), &wrong.headers()["allow"]), (405, &"POST".parse().unwrap()));
+}
+
+/// Environment variable with the Groq API key.
+const KEY: &str = "GROQ_API_KEY";
+
+/// R-DEB-54, R-DEB-34: a provider without a key is rejected; the hint names the variable and the alternative.
+#[tokio::test]
+async fn a_model_without_a_key_is_refused() {
+    if std::env::var_os(KEY).is_some() {
+        // The developer has a key, so the test runs again in a process without it.
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "validation_errors::a_model_without_a_key_is_refused"]).env_remove(KEY);
+        assert!(again.status().unwrap().success());
+        return;
+    }
+    let platform = platform(Speaker::default()).await;
+    let response = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "groq/llama-3.1-8b-instant" })).await;
+    assert_eq!(response.status(), 503);
+    let problem: Value = response.json().await.unwrap();
+    let hint = problem["hint"].as_str().unwrap();
+    assert!(hint.contains(KEY) && hint.contains("local"), "{problem}");
+    assert_eq!(problem["code"], superstep::ErrorCode::ModelAuth.to_string());
+    let unknown = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speeker" })).await;
+    assert_eq!(unknown.status(), 422);
+    assert!(unknown.text().await.unwrap().contains("speaker"));
+}
+
+/// R-DEB-55, R-DEB-12: a request that contradicts an existing debate is a conflict.
+#[tokio::test]
+async fn what_contradicts_a_debate_is_a_conflict() {
+    let platform = platform(Speaker::default()).await;
+    let (id, _) = platform.debate(json!({ "maxRounds": 1 })).await;
+    let approval = platform.post(&format!("/api/debate/{id}/approval"), &json!({ "approved": true })).await;
+    assert_eq!(approval.status(), 409);
+    let other = json!({ "topic": "Different topic", "model": "speaker", "threadId": id });
+    assert_eq!(platform.post("/api/debate", &other).await.status(), 409);
+    assert_eq!(platform.json(&format!("/api/debate/{id}")).await["topic"], TOPIC);
+    // The same request again is not a conflict, and no turn is repeated.
+    let same = json!({ "topic": TOPIC, "maxRounds": 1, "model": "speaker", "threadId": id });
+    assert_eq!(platform.post("/api/debate", &same).await.status(), 200);
+    assert_eq!(platform.json(&format!("/api/debate/{id}")).await["messages"].as_array().unwrap().len(), 4);
+    for id in ["..", "settings", "a/b"] {
+        let body = json!({ "topic": TOPIC, "model": "speaker", "threadId": id });
+        assert_eq!(platform.post("/api/debate", &body).await.status(), 422, "{id}");
+    }
+}
+
+/// R-DEB-12, R-DEB-41: a debate keeps the options it was started with: model, approvals, fact checks.
+#[tokio::test]
+async fn a_debate_keeps_what_it_was_begun_with() {
+    let speaker = Speaker::default();
+    let platform = platform(speaker.clone()).await;
+    let begun = json!({ "topic": TOPIC, "maxRounds": 1, "model": "local/rules", "seed": 7, "threadId": "t" });
+    platform.debate(begun.clone()).await;
+    let shown = platform.json("/api/debate/t").await;
+    assert_eq!(shown["status"], "completed");
+    for (field, value) in [
+        ("topic", json!("Something else")),
+        ("maxRounds", json!(2)),
+        ("model", json!("speaker")),
+        ("approval", json!("each_round")),
+        ("factCheck", json!("at_end")),
+        ("seed", json!(8)),
+    ] {
+        let mut other = begun.clone();
+        other[field] = value;
+        let refused = platform.post("/api/debate", &other).await;
+        assert_eq!(refused.status(), 409, "{field}");
+        let problem: Value = refused.json().await.unwrap();
+        assert!(problem["detail"].as_str().unwrap().contains(&format!("`{field}`")), "{problem}");
+    }
+    // Equivalent options are the same.
+    platform.debate(json!({ "maxRounds": 1, "model": "local", "threadId": "t" })).await;
+    let again = platform.json("/api/debate/t").await;
+    assert_eq!((&again["messages"], &again["model"]), (&shown["messages"], &shown["model"]));
+    assert!(speaker.turns().is_empty());
+}
+
+/// R-DEB-27, R-DEB-47: a debate with an open approval cannot be started again.
+#[tokio::test]
+async fn a_debate_that_waits_is_not_begun_again() {
+    let platform = platform(Speaker::default()).await;
+    let body = json!({ "threadId": "t", "maxRounds": 1, "approval": "each_round", "format": "debate" });
+    let (_, sent) = platform.debate(body.clone()).await;
+    let mut again = json!({ "topic": TOPIC, "model": "speaker", "factCheck": "each_round" });
+    again.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+    for approval in ["each_round", "off"] {
+        again["approval"] = json!(approval);
+        let refused = platform.post("/api/debate", &again).await;
+        assert_eq!(refused.status(), 409, "{approval}");
+        let problem: Value = refused.json().await.unwrap();
+        assert!(problem["hint"].as_str().unwrap().contains("/api/debate/t/approval"), "{problem}");
+    }
+    let shown = platform.json("/api/debate/t").await;
+    assert_eq!(shown["question"]["interruptId"], sent.last().unwrap().data["interruptId"]);
+    assert_eq!(platform.post("/api/debate/t/approval", &json!({ "approved": true })).await.status(), 202);
+    platform.stream("t", "debate", None).await;
+    let shown = platform.json("/api/debate/t").await;
+    assert_eq!((&shown["status"], shown["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
+}
+
+/// R-DEB-27, R-DEB-47: a debate that was stopped during an approval raises the interrupt again when it is started
+/// again.
+#[tokio::test]
+async fn a_debate_that_was_set_aside_asks_again() {
+    let platform = platform(Speaker::default()).await;
+    let body = json!({ "threadId": "t", "maxRounds": 2, "approval": "each_round" });
+    platform.debate(body.clone()).await;
+    let stopped = platform.client.delete(platform.url("/api/debate/t")).send().await.unwrap();
+    assert_eq!(stopped.status(), 202);
+    platform.debate(body).await;
+    let shown = platform.json("/api/debate/t").await;
+    assert_eq!((&shown["status"], &shown["question"]["round"]), (&json!("waiting"), &json!(1)));
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 3);
+}
+
+#[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
+struct Note {
+    text: String,
+}
+
+/// R-SRV-4: a thread of another application is a conflict, and does not change.
+#[tokio::test]
+async fn a_thread_of_another_application_is_a_conflict() {
+    let mut graph = StateGraph::<Note>::new("note");
+    let keep = graph.add_node("keep", |_: View<Note>| Note::update());
+    graph.add_edge(START, keep).add_edge(keep, END);
+    let notes = App::new("note", "Notes").graph(serve_graph(graph.compile().unwrap(), |_| Ok(())));
+    let platform = beside(notes).await;
+    let (desk, thread) = (platform.server.run_service(), "t".into());
+    desk.start(RunRequest::new("note", "t", RunInput::Input(json!({ "text": "milk" })))).await.unwrap();
+    let mut feed = desk.subscribe(&thread, None).await.unwrap();
+    while feed.next().await.is_some() {}
+    let before = desk.get_thread(&thread).await.unwrap();
+    let refused = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker", "threadId": "t" })).await;
+    assert_eq!(refused.status(), 409, "{}", refused.text().await.unwrap());
+    assert_eq!(desk.get_thread(&thread).await.unwrap(), before);
+    assert_eq!((before.graph.as_str(), before.status), ("note", RunStatus::Succeeded));
+}
+
+/// R-DEB-55: a debate that has just started has no open approval, even before its first checkpoint.
+#[tokio::test]
+async fn an_approval_comes_too_early() {
+    let stores = Storage::memory();
+    let platform = started(ServerConfig::new(stores.clone()), Speaker::default()).await;
+    let record = json!({
+        "version": 1, "thread": "t", "graph": "debate", "run": new_run_id(), "status": "running",
+        "created_at": "2026-03-01T09:30:00Z", "updated_at": "2026-03-01T09:30:00Z",
+    });
+    stores.store.batch(vec![PutOp::new(["server", "threads"], "t", record).into()]).await.unwrap();
+    assert_eq!(platform.json("/api/debate/t").await["status"], "running");
+    let refused = platform.post("/api/debate/t/approval", &json!({ "approved": true })).await;
+    assert_eq!(refused.status(), 409, "{}", refused.text().await.unwrap());
+}
+
+/// R-DEB-36: rejected requests do not count against the limit.
+#[tokio::test]
+async fn a_refusal_is_not_counted() {
+    let limit = RateLimit { max_requests: 2, window: Duration::from_secs(3600), max_concurrent: 1 };
+    let platform = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
+    let (id, _) = platform.debate(json!({ "maxRounds": 1 })).await;
+    let other = json!({ "topic": "Different topic", "model": "speaker", "threadId": id });
+    for _ in 0..3 {
+        assert_eq!(platform.post("/api/debate", &other).await.status(), 409);
+    }
+    platform.debate(json!({ "maxRounds": 1 })).await;
+    let refused = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
+    assert_eq!(refused.status(), 429);
+}
+
+/// R-DEB-36, R-SRV-16: the number of debates per address is limited, and the error says when to try again.
+#[tokio::test]
+async fn an_address_may_begin_so_many() {
+    let limit = RateLimit { max_requests: 2, window: Duration::from_secs(3600), max_concurrent: 1 };
+    let platform = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
+    for _ in 0..2 {
+        platform.debate(json!({ "maxRounds": 1 })).await;
+    }
+    let refused = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
+    assert_eq!(refused.status(), 429);
+    let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=3600).contains(&wait));
+}
+
+/// R-DEB-57: a topic is plain text and stays unchanged, whatever it contains.
+#[tokio::test]
+async fn a_topic_is_text() {
+    let platform = platform(Speaker::default()).await;
+    for topic in ["<script>alert(1)</script>", "\"quotes\" & 'more'", "האם לאסור טלפונים?", "🍍 on 🍕", "a\u{202e}b"]
+    {
+        let (id, sent) = platform.debate(json!({ "topic": topic, "maxRounds": 1 })).await;
+        assert_eq!(sent[0].data["data"]["input"]["topic"], topic);
+        assert_eq!(platform.json(&format!("/api/debate/{id}")).await["topic"], topic);
+    }
+}

@@ -1,0 +1,128 @@
+//! Shared by all nodes: converts results into state updates, and records errors.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use superstep::core::time::Time;
+use superstep::{Error, ErrorCode, NodeError, Result, TaskContext};
+
+use crate::calendar::{CalendarChange, Event};
+use crate::context::{self, SchedulerContext};
+use crate::models::{
+    AgentOutput, Confidence, EventStatus, Message, ProposedEvent, Role, ValidationResult, ValidationStep,
+};
+use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
+use crate::state_utils::{MOST_RETRIES, add_error, update_state_with_agent_output, with_transition};
+
+/// Result of an agent.
+pub(crate) struct AgentFinding {
+    pub(crate) agent: AgentName,
+    /// Workflow step that the result completes.
+    pub(crate) step: WorkflowStep,
+    pub(crate) data: Value,
+    pub(crate) explanation: String,
+    pub(crate) confidence: Confidence,
+    pub(crate) reasoning: String,
+}
+
+impl AgentFinding {
+    /// Converts the result into an update: the agent output and the workflow transition.
+    pub(crate) fn into_update(self, state: &FamilySchedulerState, now: Time) -> FamilySchedulerStateUpdate {
+        let output = AgentOutput {
+            data: object(self.data),
+            explanation: self.explanation,
+            confidence: self.confidence,
+            reasoning: self.reasoning,
+            timestamp: now,
+        };
+        let update = update_state_with_agent_output(self.agent.name(), output);
+        with_transition(update, state.current_step, self.step, now).retry_count(0_u32)
+    }
+}
+
+/// Full confidence.
+pub(crate) const CERTAIN: f64 = 1.0;
+
+pub(crate) fn confidence(value: f64) -> Confidence {
+    Confidence::near(value)
+}
+
+pub(crate) fn json(value: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(value).map_err(|error| Error::internal(error.to_string()))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+pub(crate) fn validated(step: ValidationStep, now: Time, issues: Vec<String>) -> ValidationResult {
+    ValidationResult { step, passed: issues.is_empty(), timestamp: now, issues }
+}
+
+pub(crate) fn proposed(event: &Event, status: EventStatus) -> ProposedEvent {
+    ProposedEvent {
+        event_id: event.id.clone(),
+        title: event.title.clone(),
+        start_time: event.span.start,
+        end_time: event.span.end,
+        participants: event.participants.iter().map(|one| one.member.clone()).collect(),
+        resources: event.resources.clone(),
+        status,
+        created_at: event.created_at,
+    }
+}
+
+/// Ends the request with an answer to the user.
+pub(crate) fn with_final_answer(
+    update: FamilySchedulerStateUpdate,
+    status: WorkflowStatus,
+    answer: &str,
+    now: Time,
+) -> FamilySchedulerStateUpdate {
+    let said = Message::new(Role::Assistant, answer, now);
+    update.workflow_status(status).next_action(None).messages(said.to_message()).updated_at(Some(now))
+}
+
+/// Returns the update of a node, or records its error. Retryable errors are retried until the limit; then the
+/// request fails and its proposal is rejected.
+pub(crate) async fn or_record_error(
+    worked: Result<FamilySchedulerStateUpdate>,
+    (state, agent): (&FamilySchedulerState, &str),
+    home: &SchedulerContext,
+    cx: &TaskContext,
+) -> Result<FamilySchedulerStateUpdate, NodeError> {
+    let error = match worked {
+        Ok(update) => return Ok(update),
+        Err(error) => error,
+    };
+    let now = context::now(cx)?;
+    let is_final = matches!(
+        error.code(),
+        ErrorCode::PolicyRefused | ErrorCode::InputInvalid | ErrorCode::InvalidResume | ErrorCode::NotFound
+    );
+    let retryable = !is_final;
+    let update = add_error(agent, error.code().name(), error.message(), retryable, now);
+    if retryable && state.retry_count < MOST_RETRIES {
+        return Ok(update.retry_count(state.retry_count + 1));
+    }
+    let answer = format!("Sorry, that did not work: {}.", error.message().trim_end_matches('.'));
+    let event = state.proposed_event.clone().map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
+    if let Some(event) = &event {
+        // If the store is unavailable now, a later clean-up expires the proposal.
+        let _ = reject_proposal(home, &state.user_id, &event.event_id).await;
+    }
+    Ok(with_final_answer(update.proposed_event(event), WorkflowStatus::Failed, &answer, now))
+}
+
+/// Rejects a proposed event; a confirmed event is not changed.
+pub(crate) async fn reject_proposal(home: &SchedulerContext, who: &str, event: &str) -> Result<()> {
+    let id = event.to_owned();
+    let decide = move |board: &crate::calendar::CalendarSnapshot| {
+        let proposed = board.events.get(&id).filter(|event| event.status < EventStatus::Confirmed);
+        let rejected = proposed.map(|event| Event { status: EventStatus::Rejected, ..(**event).clone() });
+        Ok(rejected.into_iter().map(|event| CalendarChange::Event(Box::new(event))).collect())
+    };
+    home.store.change(&home.family_id, who, "reject", decide).await.map(drop)
+}

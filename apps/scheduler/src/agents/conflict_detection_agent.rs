@@ -1,0 +1,127 @@
+//! Detects conflicts of the planned event; validates the event if there are none.
+
+use superstep::core::time::Time;
+use superstep::{Error, ErrorCode, NodeError, Result, RunContext, TaskContext, View};
+
+use crate::agents::agent_update::{AgentFinding, CERTAIN, confidence, json, or_record_error, proposed, validated};
+use crate::agents::can_modify;
+use crate::agents::conflicts::ChangeConflicts;
+use crate::calendar::{CalendarChange, CalendarSnapshot, Event};
+use crate::context::{self, SchedulerContext};
+use crate::models::{Conflict, ConflictDetectionData, EventStatus, ValidationStep};
+use crate::planning::event_plan::{EventPlan, PlanPreview, PlannedAction};
+use crate::state::request_state;
+use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
+use crate::state_utils::{SURE, validate_state_transition};
+
+/// Detects conflicts of the plan.
+pub(crate) async fn conflict_detection(
+    state: View<FamilySchedulerState>,
+    home: RunContext<SchedulerContext>,
+    cx: TaskContext,
+) -> Result<FamilySchedulerStateUpdate, NodeError> {
+    let worked = detect(&state, &home, &cx).await;
+    or_record_error(worked, (&state, AgentName::ConflictDetection.name()), &home, &cx).await
+}
+
+async fn detect(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    cx: &TaskContext,
+) -> Result<FamilySchedulerStateUpdate> {
+    validate_state_transition(state, "conflict_detection").map_err(|why| Error::new(ErrorCode::TypeMismatch, why))?;
+    let (now, board) = (context::now(cx)?, home.snapshot().await?);
+    let PlanCheck { plan, drawn, standing, harmed } =
+        PlanCheck::at(request_state::plan(state)?, &board, &state.user_id, now)?;
+    let details: Vec<String> = harmed.iter().chain(&standing).map(|conflict| conflict.details.clone()).collect();
+    let found = ConflictDetectionData::from(standing);
+    let explanation = match details.as_slice() {
+        [] => "Nothing stands in the way.".to_owned(),
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} And {} more.", rest.len()),
+    };
+    let has_conflicts = found.has_conflicts;
+    let finding = AgentFinding {
+        agent: AgentName::ConflictDetection,
+        step: WorkflowStep::ConflictDetection,
+        data: json(&found)?,
+        explanation,
+        confidence: confidence(CERTAIN),
+        reasoning: format!("people, things and rules; {} found", found.conflicts.len()),
+    };
+    // A user who chose a resolution that no longer works must confirm before something else is written.
+    let is_open = !harmed.is_empty() || needs_confirmation(state, &board, &plan);
+    let must_ask = !has_conflicts && !drawn.is_abandoned() && is_open;
+    let waits = has_conflicts || must_ask;
+    let status = if waits { WorkflowStatus::AwaitingUser } else { WorkflowStatus::InProgress };
+    let event_status = match found.blocking_conflicts.is_empty() {
+        _ if drawn.is_abandoned() => EventStatus::Rejected,
+        true => EventStatus::Validated,
+        false => EventStatus::Proposed,
+    };
+    if event_status == EventStatus::Validated {
+        mark_validated(state, home, &plan, now).await?;
+    }
+    let mut update = finding.into_update(state, now);
+    if !harmed.is_empty() {
+        update = update.selected_resolution(None).notes((request_state::PLAN.to_owned(), json(&plan)?));
+    }
+    Ok(update
+        .detected_conflicts(Some(found))
+        .proposed_event(Some(proposed(&drawn.next_instance(now)?, event_status)))
+        .workflow_status(status)
+        .notes((request_state::MUST_ASK.to_owned(), must_ask.into()))
+        .validation_results(validated(ValidationStep::ConflictDetection, now, details)))
+}
+
+/// Result of checking a plan against the calendar.
+struct PlanCheck {
+    plan: EventPlan,
+    drawn: PlanPreview,
+    standing: Vec<Conflict>,
+    /// Conflicts of other events that the last chosen resolution would cause. If there are any, `plan` no longer
+    /// contains that resolution.
+    harmed: Vec<Conflict>,
+}
+
+impl PlanCheck {
+    fn at(mut plan: EventPlan, board: &CalendarSnapshot, who: &str, now: Time) -> Result<Self> {
+        let drawn = plan.apply_to(board, who, now)?;
+        let ChangeConflicts { of_event: mut own, of_other_events: others } = drawn.conflicts(board, who, now)?;
+        if others.is_empty() || plan.resolutions.is_empty() {
+            own.extend(others);
+            return Ok(Self { plan, drawn, standing: own, harmed: Vec::new() });
+        }
+        // A new event occupies the time to which the last resolution moves another event. The resolution is
+        // dropped, and the plan is checked again without it.
+        plan.resolutions.pop();
+        Ok(Self { harmed: others, ..Self::at(plan, board, who, now)? })
+    }
+}
+
+/// True if the user must confirm: the family always asks, an agent has low confidence, or the user may not change
+/// the event.
+fn needs_confirmation(state: &FamilySchedulerState, board: &CalendarSnapshot, plan: &EventPlan) -> bool {
+    let is_sure = state.agent_outputs.values().all(|output| output.confidence.value() >= SURE)
+        || request_state::is_confirmed(state);
+    let target = plan.target().and_then(|target| board.events.get(&target.event));
+    let is_theirs = target.is_none_or(|event| can_modify(board, &state.user_id, event));
+    board.family.always_ask || !is_sure || !is_theirs
+}
+
+/// Marks a new event as validated. A modification is written only at the end.
+async fn mark_validated(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    plan: &EventPlan,
+    now: Time,
+) -> Result<()> {
+    let PlannedAction::Create(event) = &plan.action else { return Ok(()) };
+    let id = event.id.clone();
+    let further = move |board: &CalendarSnapshot| {
+        let event = board.events.get(&id).filter(|event| event.status == EventStatus::Proposed);
+        let event = event.map(|event| Event { status: EventStatus::Validated, updated_at: now, ..(**event).clone() });
+        Ok(event.into_iter().map(|event| CalendarChange::Event(Box::new(event))).collect())
+    };
+    home.store.change(&home.family_id, &state.user_id, "validate", further).await.map(drop)
+}

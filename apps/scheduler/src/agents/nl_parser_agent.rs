@@ -1,0 +1,219 @@
+//! Parses the request together with the answers to clarifications: by rules, and by a language model if one is
+//! configured.
+//!
+//! A model reply that violates the schema is retried like any failed agent. If the model returns nothing usable,
+//! the rules parse alone, and `reasoning` says so.
+
+pub(crate) mod model_call;
+
+use serde_json::json;
+use superstep::core::time::Time;
+use superstep::{NodeError, Result, RunContext, TaskContext, View};
+
+use crate::agents::agent_update::{AgentFinding, json, or_record_error, validated};
+use crate::agents::nl_parser_agent::model_call::call_model_once;
+use crate::agents::visible_snapshot;
+use crate::calendar::CalendarSnapshot;
+use crate::context::{self, SchedulerContext, require_member};
+use crate::models::{EventType, ValidationStep};
+use crate::nodes::add_family_names::add_family_names;
+use crate::orchestrator::route::{NextNode, route_after_parsing};
+use crate::parser::{
+    ModelParse, ParseInput, ParsedRequest, RuleParse, UnknownName, merge_parses, parse_for_event, prompt,
+};
+use crate::state::request_state::{self, CachedModelReply, ClarificationAnswer, ModelReply};
+use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
+use crate::state_utils::{KEPT_MESSAGES, with_pruning};
+
+/// Parses the request.
+pub(crate) async fn nl_parser(
+    state: View<FamilySchedulerState>,
+    home: RunContext<SchedulerContext>,
+    cx: TaskContext,
+) -> Result<FamilySchedulerStateUpdate, NodeError> {
+    let worked = read(&state, &home, &cx).await;
+    let update = or_record_error(worked, (&state, AgentName::NlParser.name()), &home, &cx).await?;
+    // The first step of a request prunes the messages of earlier requests.
+    Ok(if state.current_step == WorkflowStep::Start { with_pruning(update, &state, KEPT_MESSAGES) } else { update })
+}
+
+async fn read(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    cx: &TaskContext,
+) -> Result<FamilySchedulerStateUpdate> {
+    let (now, mut answers) = (context::now(cx)?, request_state::answers(state));
+    // A confirmation applies to the parse that was shown. After a later text answer, the new parse must be
+    // confirmed again.
+    let last_words = answers.iter().rposition(|answer| !answer.text.trim().is_empty()).unwrap_or(0);
+    answers[..last_words].iter_mut().for_each(|answer| answer.fields.confirm = false);
+    if let Some(last) = answers.last() {
+        add_family_names(home, &state.user_id, &last.fields.add).await?;
+    }
+    let board = home.snapshot().await?;
+    require_member(&board, &state.user_id)?;
+    // Parse against the events the user may see, so that private events are neither matched nor revealed.
+    let board = visible_snapshot(&board, &state.user_id);
+    let (mut understood, hearing) = understand(state, home, cx, (&answers, &board, now)).await?;
+    answers.iter().for_each(|answer| answer.fields.merge_into(&mut understood, &board, now));
+    let problems = problems(&understood, &answers);
+    let is_confirmed = answers.iter().any(|answer| answer.fields.confirm);
+    let next = route_after_parsing(&understood.data, understood.confidence.value(), is_confirmed, !problems.is_empty());
+    let waits = next == NextNode::RequestClarification;
+    let status = if waits { WorkflowStatus::AwaitingUser } else { WorkflowStatus::InProgress };
+    let finding = AgentFinding {
+        agent: AgentName::NlParser,
+        step: WorkflowStep::NlParsing,
+        data: json(&understood.data)?,
+        explanation: explained(&understood),
+        confidence: understood.confidence,
+        reasoning: understood.reasoning.clone(),
+    };
+    let issues = if waits { open_issues(&understood, &problems) } else { Vec::new() };
+    let mut update =
+        finding.into_update(state, now).validation_results(validated(ValidationStep::NlParsing, now, issues));
+    if let Some(hearing) = hearing {
+        update = update.notes((request_state::HEARD.to_owned(), json(&hearing)?));
+    }
+    Ok(update
+        .parsed_event_data(Some(understood.data.clone()))
+        .workflow_status(status)
+        .notes((request_state::PROBLEMS.to_owned(), json!(problems)))
+        .notes((request_state::CONFIRMED.to_owned(), json!(is_confirmed)))
+        .notes((request_state::UNDERSTOOD.to_owned(), json(&understood)?))
+        .notes((
+            request_state::EVENT.to_owned(),
+            json!(request_state::event_id(state).unwrap_or_else(|| format!("evt_{}", cx.new_id()))),
+        )))
+}
+
+/// Parses the request and the answers, by rules and by the model, and returns the model reply for caching.
+async fn understand(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    cx: &TaskContext,
+    (answers, board, now): (&[ClarificationAnswer], &CalendarSnapshot, Time),
+) -> Result<(ParsedRequest, Option<CachedModelReply>)> {
+    let request = ParseInput { text: &state.user_input, user_id: &state.user_id, now, snapshot: board };
+    let (whole, last) = parse_by_rules(&request, answers);
+    let Some(model) = &home.model else { return Ok((whole, None)) };
+    let (picked, answers) = (picked(answers), in_words(answers).collect::<Vec<&str>>());
+    let words = std::iter::once(request.text).chain(answers.iter().copied()).map(str::to_owned).collect();
+    let hearing = call_model_once((state, cx), model, words, prompt(&request, &answers, &whole.event_ids)?).await?;
+    let understood = match &hearing.answered {
+        ModelReply::Parsed(said) => {
+            let (heard, info) = (ModelParse::read(said.clone())?, model.info());
+            let rules = RuleParse { whole: &whole, last: last.as_ref(), picked };
+            merge_parses(&request, &heard, rules, &format!("{}/{}", info.provider, info.name))?
+        }
+        ModelReply::Failed(why) => {
+            ParsedRequest { reasoning: format!("{}; without the language model: {why}", whole.reasoning), ..whole }
+        }
+    };
+    Ok((understood, Some(hearing)))
+}
+
+/// Returns the id of the event that the user selected from a list.
+fn picked(answers: &[ClarificationAnswer]) -> Option<&str> {
+    answers.iter().rev().find_map(|answer| answer.fields.event_id.as_deref())
+}
+
+fn in_words(answers: &[ClarificationAnswer]) -> impl Iterator<Item = &str> {
+    answers.iter().map(|answer| answer.text.trim()).filter(|text| !text.is_empty())
+}
+
+/// Parses the request and the answers by rules, and returns that result and the parse of the last answer alone. An
+/// answer that is complete by itself replaces the text before it; any other answer is appended.
+fn parse_by_rules(request: &ParseInput<'_>, answers: &[ClarificationAnswer]) -> (ParsedRequest, Option<ParsedRequest>) {
+    // An event selected from a list applies to the whole request.
+    let picked = picked(answers);
+    let read = |text: &str| parse_for_event(&ParseInput { text, ..*request }, picked);
+    let mut words = request.text.to_owned();
+    let (mut understood, mut last) = (read(&words), None);
+    for answer in in_words(answers) {
+        let together = format!("{words}, {answer}");
+        let (alone, whole) = (read(answer), read(&together));
+        last = Some(alone.clone());
+        (words, understood) = match alone.confidence > whole.confidence {
+            true => (answer.to_owned(), alone),
+            false => (together, whole),
+        };
+    }
+    let meant = understood
+        .unknown_names
+        .iter()
+        .filter_map(|unknown| Some((&unknown.text, chosen_name(unknown, answers, request)?)));
+    let right = meant.fold(words.clone(), |words, (wrong, right)| with_word(&words, wrong, right));
+    (if right == words { understood } else { read(&right) }, last)
+}
+
+/// Returns the known name that the user chose for an unknown one. The text is parsed again with the known name.
+fn chosen_name<'a>(
+    unknown: &UnknownName,
+    answers: &[ClarificationAnswer],
+    request: &ParseInput<'a>,
+) -> Option<&'a str> {
+    let is_thing = unknown.is_resource_like;
+    let chosen = answers.iter().rev().map(|answer| &answer.fields);
+    let chosen =
+        chosen.filter_map(|fields| if is_thing { fields.resources.as_ref() } else { fields.participants.as_ref() });
+    let id = chosen.flatten().find(|id| unknown.near.contains(id))?;
+    match is_thing {
+        true => request.snapshot.resources.get(id).map(|one| one.name.as_str()),
+        false => request.snapshot.members.get(id).map(|one| one.name.as_str()),
+    }
+}
+
+fn with_word(text: &str, wrong: &str, right: &str) -> String {
+    let is_letter = |sign: Option<char>| sign.is_some_and(char::is_alphanumeric);
+    let is_word = |at: usize| {
+        let (before, after) = (&text[..at], &text[at + wrong.len()..]);
+        !is_letter(before.chars().next_back()) && !is_letter(after.chars().next())
+    };
+    match text.match_indices(wrong).map(|(at, _)| at).find(|at| is_word(*at)) {
+        Some(at) => format!("{}{right}{}", &text[..at], &text[at + wrong.len()..]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns everything that the user must resolve before the request can continue, as sentences.
+fn problems(understood: &ParsedRequest, answers: &[ClarificationAnswer]) -> Vec<String> {
+    let mut problems = understood.problems.clone();
+    let is_added = |name: &str| answers.iter().flat_map(|answer| &answer.fields.add).any(|new| new.name == name);
+    for unknown in &understood.unknown_names {
+        let what = if unknown.is_resource_like { "thing" } else { "person" };
+        problems.push(match is_added(&unknown.text) {
+            // The name is still unknown because the user who wanted to add it is not a parent.
+            true => format!("Only a parent can add “{}” to the family; please ask one.", unknown.text),
+            false => format!("I know no {what} called “{}”.", unknown.text),
+        });
+    }
+    let names_event = matches!(understood.data.event_type, EventType::Modify | EventType::Cancel);
+    match understood.event_ids.len() {
+        0 if names_event => problems.push("I did not find the event you mean.".to_owned()),
+        0 | 1 => {}
+        several if names_event => problems.push(format!("{several} events may be meant.")),
+        _ => {}
+    }
+    problems
+}
+
+fn open_issues(understood: &ParsedRequest, problems: &[String]) -> Vec<String> {
+    let doubts = understood.ambiguities.iter().map(|doubt| doubt.question.clone());
+    let issues: Vec<String> = problems.iter().cloned().chain(doubts).collect();
+    match issues.is_empty() {
+        true => vec![format!("Not sure enough: {}", understood.confidence)],
+        false => issues,
+    }
+}
+
+/// Returns a sentence that explains the parse to the user.
+fn explained(understood: &ParsedRequest) -> String {
+    let title = understood.data.title.as_deref().unwrap_or("something");
+    match understood.data.event_type {
+        EventType::Create => format!("You want to plan {title}."),
+        EventType::Modify => format!("You want to change {title}."),
+        EventType::Cancel => format!("You want to cancel {title}."),
+        EventType::Query => "You want to know something about the calendar.".to_owned(),
+    }
+}

@@ -1,0 +1,46 @@
+//! Calls a language model to parse a request: once per text, with a timeout.
+//!
+//! The reply is recorded before use, so that a run that resumes after a crash does not call the model again. If the
+//! model is unreachable, too slow or does not return JSON, the request is parsed by rules alone.
+
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use serde_json::Value;
+use superstep::models::{ChatRequest, ModelErrorKind, SharedModel};
+use superstep::{NodeError, Result, TaskContext};
+
+use crate::state::FamilySchedulerState;
+use crate::state::request_state::{self, CachedModelReply, ModelReply};
+
+/// Timeout of a model call.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Returns the reply of the model to these texts; the cached reply if the same texts were sent before.
+pub(crate) async fn call_model_once(
+    (state, cx): (&FamilySchedulerState, &TaskContext),
+    model: &SharedModel,
+    words: Vec<String>,
+    request: ChatRequest,
+) -> Result<CachedModelReply> {
+    if let Some(before) = request_state::heard(state).filter(|before| before.words == words) {
+        return Ok(before);
+    }
+    let asked = cx.once("heard", async { Ok::<_, NodeError>(ask(model, request, cx).await) });
+    let answered = asked.await.map_err(NodeError::into_error)?;
+    Ok(CachedModelReply { words, answered })
+}
+
+async fn ask(model: &SharedModel, request: ChatRequest, cx: &TaskContext) -> ModelReply {
+    let asked = cx.model(model).request(request).tag("nostream").into_future();
+    let answer = tokio::select! {
+        biased;
+        answer = asked => answer,
+        () = cx.sleep(PATIENCE) => Err(ModelErrorKind::Timeout.error(&model.info(), format!("no answer within {PATIENCE:?}"))),
+    };
+    match answer.and_then(|answer| answer.json()) {
+        Ok(said @ Value::Object(_)) => ModelReply::Parsed(said),
+        Ok(_) => ModelReply::Failed(format!("model `{}`: the answer is no object", model.info())),
+        Err(error) => ModelReply::Failed(error.message().to_owned()),
+    }
+}

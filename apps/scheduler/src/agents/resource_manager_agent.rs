@@ -1,0 +1,55 @@
+//! Checks the availability of resources.
+
+use superstep::{NodeError, Result, RunContext, TaskContext, View};
+
+use crate::agents::agent_update::{AgentFinding, CERTAIN, confidence, json, or_record_error, validated};
+use crate::agents::{capacity, words};
+use crate::context::{self, SchedulerContext};
+use crate::models::ValidationStep;
+use crate::state::request_state;
+use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStep};
+
+/// Checks the availability of the resources of the plan.
+pub(crate) async fn resource_manager(
+    state: View<FamilySchedulerState>,
+    home: RunContext<SchedulerContext>,
+    cx: TaskContext,
+) -> Result<FamilySchedulerStateUpdate, NodeError> {
+    let worked = look(&state, &home, &cx).await;
+    or_record_error(worked, (&state, AgentName::ResourceManager.name()), &home, &cx).await
+}
+
+async fn look(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    cx: &TaskContext,
+) -> Result<FamilySchedulerStateUpdate> {
+    let (now, board) = (context::now(cx)?, home.snapshot().await?);
+    let plan = request_state::plan(state)?;
+    let event = plan.apply_to(&board, &state.user_id, now)?.next_instance(now)?;
+    let except = plan.target().map_or(event.id.as_str(), |target| target.event.as_str());
+    let found = capacity::resource_availability(&board, &event.resources, &event.span, Some(except))?;
+    let mut taken = Vec::new();
+    for one in found.resource_availability.iter().filter(|one| !one.available) {
+        let others = capacity::alternative_resources(&board, &one.resource_id, &event.span, Some(except))?;
+        let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+        let instead =
+            if others.is_empty() { String::new() } else { format!("; free is {}", words::join_list(&others)) };
+        taken.push(format!("{} is taken then{instead}.", words::resource_as_subject(&one.resource_name)));
+    }
+    let explanation = match (taken.is_empty(), event.resources.is_empty()) {
+        (true, true) => "Nothing has to be reserved.".to_owned(),
+        (true, false) => "Everything that is needed is free.".to_owned(),
+        (false, _) => taken.join(" "),
+    };
+    let finding = AgentFinding {
+        agent: AgentName::ResourceManager,
+        step: WorkflowStep::ResourceCheck,
+        data: json(&found)?,
+        explanation,
+        confidence: confidence(CERTAIN),
+        reasoning: format!("{} things at their fullest moment", found.resource_availability.len()),
+    };
+    let update = finding.into_update(state, now);
+    Ok(update.validation_results(validated(ValidationStep::ResourceCheck, now, taken)))
+}

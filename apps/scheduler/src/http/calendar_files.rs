@@ -1,0 +1,187 @@
+//! Import of calendar files, export as a download, and the calendar feed.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use superstep::{Error, ErrorCode, Result};
+use superstep_server::{Problem, RunService, ValidatedQuery};
+use utoipa::IntoParams;
+
+use super::errors::invalid_query;
+use super::feed_key;
+use super::import_guard::ImportGuard;
+use super::requester::Requester;
+use crate::app::AppState;
+use crate::calendar::{Calendar, CalendarSnapshot, MemberRole};
+use crate::ics::{self, ExportAudience, ImportReport, MOST_BYTES};
+use crate::models::Conflict;
+
+/// Who brings a file, and where it goes.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ImportParams {
+    /// The id of a member.
+    user_id: String,
+    /// The calendar that new events go into; unless told the family's, or their own where the family has none.
+    calendar: Option<String>,
+}
+
+/// Reads a calendar file into the calendar. What cannot be read, is not theirs to change or wants a thing that is full is
+/// reported, the rest is taken; what it has people do at once is told as conflicts.
+#[utoipa::path(
+    post, path = "/api/scheduler/import", tag = "scheduler", params(ImportParams),
+    request_body(content = String, content_type = "text/calendar", description = "The file; at most 10 MB"),
+    responses(
+        (status = OK, description = "What became of every part of the file"),
+        (status = FORBIDDEN), (status = NOT_FOUND, description = "There is no such calendar"),
+        (status = PAYLOAD_TOO_LARGE), (status = UNPROCESSABLE_ENTITY, description = "This is no calendar file"),
+    )
+)]
+pub(super) async fn import_calendar(
+    Extension(office): Extension<AppState>,
+    ValidatedQuery(bringing): ValidatedQuery<ImportParams>,
+    file: Result<Bytes, BytesRejection>,
+) -> Result<Json<Value>, Problem> {
+    let asker = Requester::new(&office, &bringing.user_id).await?;
+    let calendar = calendar_for(&asker, bringing.calendar.as_deref())?;
+    let file = file.map_err(|rejection| match rejection.status().as_u16() {
+        413 => too_large(),
+        _ => Problem::new(400, ErrorCode::InputInvalid, "the file could not be read").with_internal(rejection),
+    })?;
+    if file.len() > MOST_BYTES {
+        return Err(too_large());
+    }
+    let outcome: Arc<OnceLock<ImportOutcome>> = Arc::default();
+    let (told, now, user) = (outcome.clone(), asker.now, bringing.user_id.clone());
+    let decide = move |board: &CalendarSnapshot| {
+        let imported = ics::import(&file, board, now, &calendar, &user)?;
+        let refused = ImportGuard { board, user: &user, now }.rejected_uids(&imported)?;
+        let imported = imported.without(&refused);
+        let conflicts = board.conflicts.keys().cloned().collect();
+        // `set` cannot fail: the closure runs at most once.
+        let _ = told.set(ImportOutcome { report: imported.report, conflicts });
+        Ok(imported.changes)
+    };
+    let changed = office.calendars().change(office.family(), &bringing.user_id, "import", decide).await?;
+    let outcome = outcome.get().ok_or_else(|| Error::internal("nothing was decided"))?;
+    Ok(Json(outcome.import_response(&changed.board)))
+}
+
+/// Result of an import.
+struct ImportOutcome {
+    report: ImportReport,
+    /// Ids of the conflicts that existed before the import.
+    conflicts: BTreeSet<String>,
+}
+
+impl ImportOutcome {
+    /// Returns the response, with the conflicts that the import caused.
+    fn import_response(&self, after: &CalendarSnapshot) -> Value {
+        let is_new = |conflict: &&Arc<Conflict>| !self.conflicts.contains(&conflict.id);
+        let conflicts: Vec<&Conflict> = after.conflicts.values().filter(is_new).map(AsRef::as_ref).collect();
+        let mut told = reported(&self.report);
+        told["conflicts"] = json!(conflicts);
+        told
+    }
+}
+
+fn too_large() -> Problem {
+    let detail = format!("the file has more than the {MOST_BYTES} bytes that are read");
+    Problem::new(413, ErrorCode::TooLarge, detail).with_hint("export a shorter time, or one calendar at a time")
+}
+
+/// Returns the calendar for new events: the requested one, or the default of the member.
+fn calendar_for(asker: &Requester, wanted: Option<&str>) -> Result<String, Problem> {
+    let all = &asker.board.calendars;
+    let Some(id) = wanted else {
+        let board = &asker.board;
+        let usual = board.shared_calendar().or_else(|| board.default_calendar(&asker.member.id));
+        let none = || {
+            let fact = "there is no calendar of the family's, and none of your own";
+            Problem::new(403, ErrorCode::PolicyRefused, fact).with_hint("a parent may name one in `calendar`")
+        };
+        return usual.map(|calendar| calendar.id.clone()).ok_or_else(none);
+    };
+    let known = all.get(id).ok_or_else(|| Problem::not_found(format!("there is no calendar `{id}`")))?;
+    let is_theirs = |calendar: &Calendar| calendar.owner.as_ref().is_none_or(|owner| *owner == asker.member.id);
+    if is_theirs(known) || asker.member.role == MemberRole::Parent {
+        return Ok(id.to_owned());
+    }
+    Err(Problem::new(403, ErrorCode::PolicyRefused, format!("calendar `{id}` is somebody else's")))
+}
+
+fn reported(report: &ImportReport) -> Value {
+    let skipped = report.skipped.iter().map(|skipped| {
+        // A problem that caused an event to be skipped has the line and the property.
+        let problem = report.problems.iter().find(|problem| problem.to_string() == skipped.reason);
+        json!({
+            "line": problem.map_or(skipped.entry.line, |problem| problem.line),
+            "property": problem.map(|problem| &problem.property),
+            "reason": problem.map_or(&skipped.reason, |problem| &problem.message),
+            "title": skipped.entry.title,
+        })
+    });
+    json!({
+        "created": report.created.len(),
+        "updated": report.updated.len() + report.removed.len(),
+        "unchanged": report.unchanged.len(),
+        "skipped": skipped.collect::<Vec<_>>(),
+        "problems": report.problems,
+    })
+}
+
+/// Who takes a file away.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ExportParams {
+    /// The secret of the feed, as `feed` of the settings has it.
+    key: Option<String>,
+    /// In place of the secret, a member: what they see, to be downloaded.
+    user_id: Option<String>,
+}
+
+/// The calendar as a file: a feed for whoever has the secret, or a download for a member.
+#[utoipa::path(
+    get, path = "/api/scheduler/calendar.ics", tag = "scheduler", params(ExportParams),
+    responses(
+        (status = OK, content_type = "text/calendar", body = String),
+        (status = FORBIDDEN), (status = NOT_FOUND, description = "That is not the secret"),
+    )
+)]
+pub(super) async fn export_calendar(
+    State(desk): State<RunService>,
+    Extension(office): Extension<AppState>,
+    ValidatedQuery(taking): ValidatedQuery<ExportParams>,
+) -> Result<Response, Problem> {
+    match (taking.key, taking.user_id) {
+        (Some(key), None) => {
+            if !feed_key::is_valid_key(&desk, &office, &key).await? {
+                return Err(Problem::not_found("there is no such feed"));
+            }
+            written(&*office.snapshot().await?, ExportAudience::Public)
+        }
+        (None, Some(user)) => {
+            let asker = Requester::new(&office, &user).await?;
+            let mut response = written(&asker.board, ExportAudience::Member(user))?;
+            let name = HeaderValue::from_static("attachment; filename=\"calendar.ics\"");
+            response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+            Ok(response)
+        }
+        _ => Err(invalid_query("key", "either `key` or `user_id` is needed")),
+    }
+}
+
+fn written(board: &CalendarSnapshot, reader: ExportAudience) -> Result<Response, Problem> {
+    let text = ics::export(board, &ics::ExportOptions { reader, calendar: None })?;
+    Ok(([(header::CONTENT_TYPE, "text/calendar; charset=utf-8")], text).into_response())
+}

@@ -1,0 +1,209 @@
+//! Handlers of conversations: submit a request, answer an interrupt, read conversations.
+
+use axum::extract::{Path, State};
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+use superstep::ResumeValues;
+use superstep::core::id::ThreadId;
+use superstep_server::{
+    ClientAddress, Problem, RunInput, RunPermit, RunRequest, RunService, RunStatus, SubscriptionEnd, ThreadRecord,
+    ValidatedJson, ValidatedQuery,
+};
+
+use super::errors::invalid;
+use super::requester::Requester;
+use super::requests::{ScheduleRequest, UserParams, turn_run_request};
+use super::responses::decode_state;
+use super::resume::{ResumeRequest, pending_interrupt, validate_answer};
+use super::{ConversationOptions, GRAPH, TALKS, responses};
+use crate::agents::visible_snapshot;
+use crate::app::AppState;
+use crate::context::SchedulerContext;
+use crate::models::EventType;
+use crate::nodes::reject_proposal;
+use crate::parser::{ParseInput, parse};
+
+/// Maximum number of conversations in a list.
+const MOST_THREADS: usize = 100;
+
+/// Says something in plain words: plan, move, cancel, look up. Waits for what comes of it, or what is asked back.
+#[utoipa::path(
+    post, path = "/api/scheduler/events", tag = "scheduler", request_body = ScheduleRequest,
+    responses(
+        (status = OK, description = "What came of it, or what is asked back"),
+        (status = FORBIDDEN, description = "Nobody of the family is called so, or it is the conversation of another"),
+        (status = CONFLICT, description = "The conversation is being worked on"),
+        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+        (status = TOO_MANY_REQUESTS, description = "Too many requests from this address"),
+        (status = SERVICE_UNAVAILABLE, description = "The calendar cannot be reached; nothing was changed"),
+    )
+)]
+pub(super) async fn submit_request(
+    State(desk): State<RunService>,
+    Extension(office): Extension<AppState>,
+    visitor: ClientAddress,
+    ValidatedJson(telling): ValidatedJson<ScheduleRequest>,
+) -> Result<Json<Value>, Problem> {
+    run_request((&desk, &office), visitor, telling, false).await
+}
+
+/// Asks something about the calendar in plain words; nothing is ever changed by it.
+#[utoipa::path(
+    post, path = "/api/scheduler/query", tag = "scheduler", request_body = ScheduleRequest,
+    responses(
+        (status = OK, description = "The answer, or what is asked back"),
+        (status = FORBIDDEN, description = "Nobody of the family is called so, or it is the conversation of another"),
+        (status = CONFLICT, description = "The conversation is being worked on"),
+        (status = UNPROCESSABLE_ENTITY, description = "This is no question; or every problem, with JSON pointers"),
+        (status = TOO_MANY_REQUESTS, description = "Too many requests from this address"),
+        (status = SERVICE_UNAVAILABLE, description = "The calendar cannot be reached"),
+    )
+)]
+pub(super) async fn submit_query(
+    State(desk): State<RunService>,
+    Extension(office): Extension<AppState>,
+    visitor: ClientAddress,
+    ValidatedJson(telling): ValidatedJson<ScheduleRequest>,
+) -> Result<Json<Value>, Problem> {
+    run_request((&desk, &office), visitor, telling, true).await
+}
+
+/// Answers what a conversation asks, and waits for what comes of it.
+#[utoipa::path(
+    post, path = "/api/scheduler/threads/{id}/answer", tag = "scheduler", params(("id" = String, Path)),
+    request_body = ResumeRequest,
+    responses(
+        (status = OK, description = "What came of it, or what is asked next"),
+        (status = FORBIDDEN), (status = NOT_FOUND),
+        (status = CONFLICT, description = "It does not ask anything, or something else"),
+        (status = UNPROCESSABLE_ENTITY, description = "That is no answer to what it asks"),
+        (status = SERVICE_UNAVAILABLE, description = "The calendar cannot be reached; nothing was changed"),
+    )
+)]
+pub(super) async fn resume_conversation(
+    State(desk): State<RunService>,
+    Extension(office): Extension<AppState>,
+    (visitor, Path(id)): (ClientAddress, Path<String>),
+    ValidatedJson(answering): ValidatedJson<ResumeRequest>,
+) -> Result<Json<Value>, Problem> {
+    let asker = Requester::new(&office, &answering.user_id).await?;
+    let record = TALKS.get_owned(&desk, &id, &answering.user_id).await?;
+    let (asked, talk) = pending_interrupt(&desk, &record, &answering.question_id).await?;
+    validate_answer(&asked, &answering.answer, &talk, &asker)?;
+    let what = RunInput::Resume(ResumeValues::from([(asked.id, answering.answer)]));
+    let order = RunRequest::new(GRAPH, &record.thread, what).context(TALKS.latest_context(&desk, &record).await?);
+    let pass = desk.acquire_permit(GRAPH, visitor, office.concurrency_limit())?;
+    match run_and_wait((&desk, &office), order, pass, &answering.user_id).await {
+        Err(problem) if problem.status() < 500 => {
+            // If another answer was faster, the conflict is the better error.
+            pending_interrupt(&desk, &TALKS.get(&desk, &id).await?, &answering.question_id).await?;
+            Err(problem)
+        }
+        answered => answered,
+    }
+}
+
+/// How a conversation stands, with what it asks.
+#[utoipa::path(
+    get, path = "/api/scheduler/threads/{id}", tag = "scheduler", params(("id" = String, Path), UserParams),
+    responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
+)]
+pub(super) async fn get_conversation(
+    State(desk): State<RunService>,
+    Extension(office): Extension<AppState>,
+    Path(id): Path<String>,
+    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+) -> Result<Json<Value>, Problem> {
+    let asker = Requester::new(&office, &whose.user_id).await?;
+    let record = TALKS.get_owned(&desk, &id, &whose.user_id).await?;
+    Ok(Json(responses::conversation_response(&desk, &asker, &record).await?))
+}
+
+/// The conversations of a member, the newest first.
+#[utoipa::path(
+    get, path = "/api/scheduler/threads", tag = "scheduler", params(UserParams),
+    responses((status = OK), (status = FORBIDDEN))
+)]
+pub(super) async fn list_conversations(
+    State(desk): State<RunService>,
+    Extension(office): Extension<AppState>,
+    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+) -> Result<Json<Value>, Problem> {
+    Requester::new(&office, &whose.user_id).await?;
+    let records = TALKS.list_for_user(&desk, &whose.user_id, MOST_THREADS).await?;
+    Ok(Json(json!({ "threads": records.iter().map(responses::conversation_list_item).collect::<Vec<_>>() })))
+}
+
+/// Starts a request, and waits for its result.
+async fn run_request(
+    (desk, office): (&RunService, &AppState),
+    visitor: ClientAddress,
+    telling: ScheduleRequest,
+    is_query: bool,
+) -> Result<Json<Value>, Problem> {
+    telling.check()?;
+    let thread = telling.thread()?;
+    let asker = Requester::new(office, &telling.user_id).await?;
+    if is_query {
+        check_question(&telling, &asker)?;
+    }
+    let before = TALKS.find_owned(desk, &thread, &telling.user_id).await?;
+    let terms = telling.options(is_query, before.as_ref().map(|before| ConversationOptions::read(&before.context)));
+    let order = turn_run_request(&telling.text, &thread, &terms, before.is_none());
+    desk.graph(GRAPH)?.validate(&order).await?;
+    let pass = desk.acquire_permit(GRAPH, visitor, office.limit())?;
+    if let Some(before) = before.filter(|before| before.status == RunStatus::AwaitingInput) {
+        discard_pending_proposal(desk, office, &before).await?;
+    }
+    run_and_wait((desk, office), order, pass, &telling.user_id).await
+}
+
+/// Rejects requests that are not queries.
+fn check_question(telling: &ScheduleRequest, asker: &Requester) -> Result<(), Problem> {
+    let board = visible_snapshot(&asker.board, &asker.member.id);
+    let request = ParseInput { text: &telling.text, user_id: &asker.member.id, now: asker.now, snapshot: &board };
+    match parse(&request).data.event_type {
+        EventType::Query => Ok(()),
+        _ => Err(invalid("/text", "this is no question", "`POST /api/scheduler/events` is for what changes something")),
+    }
+}
+
+/// Rejects the proposal behind an open interrupt, because a new request replaces it.
+async fn discard_pending_proposal(desk: &RunService, office: &AppState, record: &ThreadRecord) -> Result<(), Problem> {
+    let Some(state) = TALKS.state(desk, &record.thread).await? else { return Ok(()) };
+    let talk = decode_state(&state)?;
+    if let Some(event) = &talk.proposed_event {
+        let home = SchedulerContext::new(office.calendars().clone(), office.family());
+        reject_proposal(&home, &talk.user_id, &event.event_id).await?;
+    }
+    Ok(())
+}
+
+/// Starts a run, waits for its end, and returns its result. The run continues if the client disconnects.
+async fn run_and_wait(
+    (desk, office): (&RunService, &AppState),
+    order: RunRequest,
+    pass: RunPermit,
+    user: &str,
+) -> Result<Json<Value>, Problem> {
+    let thread: ThreadId = order.thread.clone();
+    // Events of earlier requests are skipped.
+    let last = Some(desk.last_event_number(&thread).await?).filter(|last| *last > 0);
+    desk.start_with_permit(order, pass).await?;
+    let mut feed = desk.subscribe(&thread, last).await?;
+    while feed.next().await.is_some() {}
+    match feed.end() {
+        Some(SubscriptionEnd::Shutdown) => return Err(Problem::shutting_down()),
+        Some(SubscriptionEnd::Failed(problem)) => return Err(Problem::clone(problem)),
+        _ => {}
+    }
+    let record = TALKS.get(desk, thread.as_str()).await?;
+    if let Some(failure) = record.error.as_ref().filter(|_| record.status == RunStatus::Failed) {
+        return Err(responses::run_error_problem(failure, &record.thread));
+    }
+    // Reads the calendar again, after the run.
+    let asker = Requester::new(office, user).await?;
+    let answer = responses::conversation_response(desk, &asker, &record).await?;
+    responses::check_store(&answer, &record.thread)?;
+    Ok(Json(answer))
+}

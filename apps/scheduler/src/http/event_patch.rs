@@ -1,0 +1,290 @@
+//! Changes of an event, and their result on a calendar.
+//!
+//! Times are those of the referenced instance. If a whole series moves, every instance moves by the same amount.
+
+use jiff::civil::DateTime;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use superstep::core::time::Time;
+use superstep::{Error, ErrorCode, Result};
+use utoipa::ToSchema;
+
+use super::errors::field_error;
+use crate::agents::conflicts::{self, ChangeConflicts};
+use crate::agents::{can_modify_instances, words};
+use crate::calendar::series::{self, Reschedule, SeriesSelection};
+use crate::calendar::{
+    CalendarChange, CalendarSnapshot, Event, Flexibility, Participant, Priority, Recurrence, TimeRange, validate_rrule,
+};
+use crate::models::{Conflict, ConflictType};
+use crate::zone::NamedTimeZone;
+
+/// What is to be different; what is not named stays.
+#[derive(Debug, Clone, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventPatch {
+    /// Who changes it.
+    pub(super) user_id: String,
+    /// Which of a series: `this`, `following` or `all`.
+    #[schema(value_type = Option<String>)]
+    pub(super) which: Option<SeriesScopeParam>,
+    /// The instance that is meant: its start on the wall, as `occurrence` of an event tells it.
+    pub(super) occurrence: Option<String>,
+    title: Option<String>,
+    /// When it starts; without an offset on the wall of who asks.
+    start: Option<String>,
+    /// When it ends; as long as before unless told.
+    end: Option<String>,
+    participants: Option<Vec<ParticipantInput>>,
+    resources: Option<Vec<String>>,
+    /// How it repeats, as a value of RRULE; null when it does not any more.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    #[schema(value_type = Option<String>)]
+    recurrence_rule: Option<Option<String>>,
+    #[schema(value_type = Option<String>)]
+    priority: Option<Priority>,
+    #[schema(value_type = Option<String>)]
+    flexibility: Option<Flexibility>,
+    location: Option<String>,
+    notes: Option<String>,
+    /// Whether it is written although something stands in the way; what is full stays full.
+    #[serde(default)]
+    pub(super) force: bool,
+}
+
+/// Somebody who takes part.
+#[derive(Debug, Clone, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ParticipantInput {
+    /// The id of a member.
+    id: String,
+    /// Whether it cannot be without them; it cannot unless told.
+    #[serde(default = "yes")]
+    is_required: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// Which of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SeriesScopeParam {
+    This,
+    Following,
+    All,
+}
+
+/// Deserializes a field that is present, even if it is `null`.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::<String>::deserialize(deserializer).map(Some)
+}
+
+/// Result of applying a change to a calendar.
+#[derive(Debug, Clone)]
+pub(super) struct PatchResult {
+    /// The event after the change.
+    pub(super) event: Event,
+    pub(super) changes: Vec<CalendarChange>,
+    /// Conflicts after the change.
+    pub(super) conflicts: Vec<Conflict>,
+    /// True if the change affects scheduling. A change of texts only is not blocked by existing conflicts.
+    is_placed_anew: bool,
+    /// Time range of the referenced instance after the change.
+    pub(super) told: TimeRange,
+}
+
+impl PatchResult {
+    /// True if conflicts prevent the change.
+    pub(super) fn is_blocked(&self, is_forced: bool) -> bool {
+        let blocking = || self.conflicts.iter().filter(|conflict| conflict.severity.is_blocking());
+        self.is_placed_anew && blocking().next().is_some() && !(is_forced && self.can_be_forced())
+    }
+
+    /// True if no resource is over capacity.
+    pub(super) fn can_be_forced(&self) -> bool {
+        let is_full = |one: &Conflict| one.severity.is_blocking() && one.kind == ConflictType::ResourceConflict;
+        !self.conflicts.iter().any(is_full)
+    }
+}
+
+/// Parses the local start of an instance.
+///
+/// # Errors
+/// Returns an error if the text is not a local date-time.
+pub(super) fn parse_local_datetime(text: &str) -> Result<DateTime> {
+    let wall: Result<DateTime, _> = text.parse();
+    wall.map_err(|_| {
+        field_error("/occurrence", format!("`{text}` is no time on the wall such as `2026-01-06T17:00:00`"))
+    })
+}
+
+/// Returns the selected instances of an event.
+///
+/// # Errors
+/// Returns an error if the event is a series, the scope needs an instance, and `occurrence` is missing.
+pub(super) fn series_selection(
+    event: &Event,
+    scope: Option<SeriesScopeParam>,
+    occurrence: Option<DateTime>,
+) -> Result<SeriesSelection> {
+    if event.recurrence.is_none() && event.recurrence_override.is_none() {
+        return Ok(SeriesSelection::All);
+    }
+    // An exception records the instance that it replaces.
+    let at = event.recurrence_override.as_ref().map(|of| of.start).or(occurrence);
+    match (scope, at) {
+        (Some(SeriesScopeParam::All), _) | (None, None) => Ok(SeriesSelection::All),
+        (Some(SeriesScopeParam::This) | None, Some(at)) => Ok(SeriesSelection::This(at)),
+        (Some(SeriesScopeParam::Following), Some(at)) => Ok(SeriesSelection::Following(at)),
+        (Some(_), None) => Err(field_error("/occurrence", "this is missing: it says which one of the series is meant")),
+    }
+}
+
+impl EventPatch {
+    /// Applies the change to a calendar.
+    ///
+    /// # Errors
+    /// `NotFound`, `PolicyRefused`, or an invalid value with its location.
+    pub(super) fn apply_to(
+        &self,
+        board: &CalendarSnapshot,
+        id: &str,
+        now: Time,
+        zone: &NamedTimeZone,
+    ) -> Result<PatchResult> {
+        let missing = || Error::new(ErrorCode::NotFound, format!("there is no event `{id}`"));
+        let known = board.events.get(id).ok_or_else(missing)?;
+        let occurrence = self.occurrence.as_deref().map(parse_local_datetime).transpose()?;
+        let which = series_selection(known, self.which, occurrence)?;
+        if !can_modify_instances(board, &self.user_id, known, which) {
+            return Err(Error::new(ErrorCode::PolicyRefused, "this event is not yours to change"));
+        }
+        let seen = seen(known, occurrence)?;
+        let wanted = self.wanted(&seen, zone)?;
+        let ruled = series::scheduled_range(board, known, which)?;
+        let time = wanted.map(|wanted| Reschedule { seen, wanted, ruled });
+        let (mut met, mut applied) = (None, Ok(()));
+        let changes = series::edit(board, id, which, now, |event| {
+            let before = event.clone();
+            if applied.is_ok() {
+                applied = self.apply(event, board, time.as_ref());
+            }
+            // If both the series and a moved instance are edited, the series comes first and is the one reported.
+            met.get_or_insert_with(|| (before, event.clone()));
+        });
+        // Invalid values of the body are reported before errors that follow from them.
+        applied?;
+        let changes = changes?;
+        let Some((before, after)) = met else { return Err(Error::internal("an edit without an event")) };
+        let mut copy = board.clone();
+        changes.iter().cloned().for_each(|change| copy.apply(change));
+        let event = copy.events.get(&after.id).map_or(after, |event| (**event).clone());
+        let ChangeConflicts { of_event: own, of_other_events: others } =
+            conflicts::detect_change_conflicts(board, &copy, (&event, &changes), &self.user_id, now)?;
+        let is_placed_anew = scheduling_fields(&before) != scheduling_fields(&event) || !others.is_empty();
+        let conflicts = own.into_iter().chain(others).collect();
+        Ok(PatchResult { event, changes, conflicts, is_placed_anew, told: wanted.unwrap_or(seen) })
+    }
+
+    fn apply(&self, event: &mut Event, board: &CalendarSnapshot, time: Option<&Reschedule>) -> Result<()> {
+        if let Some(title) = &self.title {
+            let title = title.trim();
+            if title.is_empty() {
+                return Err(field_error("/title", "an event has a name"));
+            }
+            title.clone_into(&mut event.title);
+        }
+        time.map_or(Ok(()), |time| series::reschedule(event, time))?;
+        self.take(event, board)?;
+        self.repeat(event)?;
+        event.priority = self.priority.unwrap_or(event.priority);
+        event.flexibility = self.flexibility.unwrap_or(event.flexibility);
+        event.location = self.location.clone().unwrap_or_else(|| event.location.clone());
+        event.notes = self.notes.clone().unwrap_or_else(|| event.notes.clone());
+        Ok(())
+    }
+
+    /// Returns the requested time range of the referenced instance; `None` if the change has no times.
+    fn wanted(&self, seen: &TimeRange, zone: &NamedTimeZone) -> Result<Option<TimeRange>> {
+        if self.start.is_none() && self.end.is_none() {
+            return Ok(None);
+        }
+        let read = |pointer: &str, text: &str| {
+            Time::parse_event(text, zone.name()).map_err(|fault| field_error(pointer, fault.message.clone()))
+        };
+        let start = self.start.as_deref().map(|text| read("/start", text)).transpose()?;
+        let end = self.end.as_deref().map(|text| read("/end", text)).transpose()?;
+        let same_length = |start: Time| later(start, seen.end.as_unix_micros() - seen.start.as_unix_micros());
+        let end = end.or(start.map(same_length)).unwrap_or(seen.end);
+        let start = start.unwrap_or(seen.start);
+        let Some(wanted) = TimeRange::new(start, end) else {
+            return Err(field_error("/end", format!("it would end at {end}, and starts at {start}")));
+        };
+        if wanted.is_too_long() {
+            return Err(field_error("/end", "an event is at most a year long"));
+        }
+        Ok(Some(wanted))
+    }
+
+    /// Applies participants and resources.
+    fn take(&self, event: &mut Event, board: &CalendarSnapshot) -> Result<()> {
+        if let Some(people) = &self.participants {
+            if let Some(place) = people.iter().position(|one| !board.members.contains_key(&one.id)) {
+                let fact = format!("nobody of the family is called `{}`", people[place].id);
+                return Err(field_error(&format!("/participants/{place}/id"), fact));
+            }
+            let taking = |one: &ParticipantInput| Participant { member: one.id.clone(), is_required: one.is_required };
+            event.participants = people.iter().map(taking).collect();
+        }
+        if let Some(things) = &self.resources {
+            if let Some(place) = things.iter().position(|id| !board.resources.contains_key(id)) {
+                let known: Vec<&str> = board.resources.keys().map(String::as_str).collect();
+                let fact = format!("there is no `{}`; the family has {}", things[place], words::join_list(&known));
+                return Err(field_error(&format!("/resources/{place}"), fact));
+            }
+            event.resources.clone_from(things);
+        }
+        Ok(())
+    }
+
+    fn repeat(&self, event: &mut Event) -> Result<()> {
+        let is_of_others = event.recurrence_override.is_some()
+            && matches!(self.which, Some(SeriesScopeParam::Following | SeriesScopeParam::All));
+        let Some(rule) = self.recurrence_rule.as_ref().filter(|_| !is_of_others) else { return Ok(()) };
+        let Some(rule) = rule.as_deref().map(str::trim).filter(|rule| !rule.is_empty()) else {
+            event.recurrence = None;
+            return Ok(());
+        };
+        let zone = NamedTimeZone::from_iana_name(&event.zone)?;
+        let checked = validate_rrule(rule, zone.to_local(event.span.start), &zone);
+        let checked = checked.map_err(|error| field_error("/recurrence_rule", error.message()))?;
+        let (left_out, added) = event.recurrence.take().map(|old| (old.exdates, old.rdates)).unwrap_or_default();
+        event.recurrence = Some(Recurrence { rule: checked.rule, exdates: left_out, rdates: added });
+        Ok(())
+    }
+}
+
+/// Returns the fields that determine the conflicts of an event.
+fn scheduling_fields(event: &Event) -> (TimeRange, bool, &[Participant], &[String], Option<&Recurrence>) {
+    (event.span, event.is_all_day, event.participants.as_slice(), event.resources.as_slice(), event.recurrence.as_ref())
+}
+
+/// Returns the time range of the referenced instance.
+fn seen(event: &Event, occurrence: Option<DateTime>) -> Result<TimeRange> {
+    let Some(at) = occurrence.filter(|_| event.recurrence.is_some()) else { return Ok(event.span) };
+    let zone = NamedTimeZone::from_iana_name(&event.zone)?;
+    let start = zone.to_instant(at)?;
+    // The shift of the whole series is measured from this instance.
+    if !series::has(event, start)? {
+        return Err(field_error("/occurrence", format!("`{}` does not start at {at}", event.title)));
+    }
+    let length = zone.to_local(event.span.end).duration_since(zone.to_local(event.span.start));
+    Ok(TimeRange { start, end: zone.to_instant(at.saturating_add(length))? })
+}
+
+fn later(time: Time, micros: i64) -> Time {
+    Time::from_unix_micros(time.as_unix_micros().saturating_add(micros)).unwrap_or(time)
+}

@@ -1,0 +1,351 @@
+//! Members, resources and constraints of the family: listed for every member, changed by parents.
+//!
+//! One set of routes serves all three; the path names the kind. A body is the object with an additional `user_id`.
+//! An invalid object is rejected with every invalid location. The object is built inside the transaction: of two
+//! concurrent creations with the same id one succeeds, and concurrent changes of different fields are both applied.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde_json::{Map, Value, json};
+use superstep::{Error, ErrorCode, Result};
+use superstep_server::{Problem, ValidatedJson, ValidatedQuery};
+
+use super::errors::{field_error, invalid};
+use super::requester::Requester;
+use super::requests::UserParams;
+use crate::app::AppState;
+use crate::calendar::{
+    self, CalendarChange, CalendarSnapshot, Constraint, ConstraintKind, ConstraintStrength, MemberRole,
+};
+use crate::models;
+
+/// Maximum gap between two events that a constraint can require, in minutes: a week, the range in which constraints
+/// are checked.
+const LONGEST_GAP: u32 = 7 * 24 * 60;
+
+/// Kind of object that a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FamilyObjectKind {
+    Members,
+    Resources,
+    Rules,
+}
+
+impl FamilyObjectKind {
+    fn read(name: &str) -> Result<Self, Problem> {
+        match name {
+            "members" => Ok(Self::Members),
+            "resources" => Ok(Self::Resources),
+            "rules" => Ok(Self::Rules),
+            _ => Err(Problem::not_found(format!("there is nothing at `/api/scheduler/{name}`"))
+                .with_hint("`members`, `resources` and `rules` can be listed and changed")),
+        }
+    }
+
+    const fn one(self) -> &'static str {
+        match self {
+            Self::Members => "member",
+            Self::Resources => "resource",
+            Self::Rules => "rule",
+        }
+    }
+
+    fn all(self, board: &CalendarSnapshot) -> Value {
+        match self {
+            Self::Members => json!(board.members.values().collect::<Vec<_>>()),
+            Self::Resources => json!(board.resources.values().collect::<Vec<_>>()),
+            Self::Rules => json!(board.rules.values().collect::<Vec<_>>()),
+        }
+    }
+
+    fn find(self, board: &CalendarSnapshot, id: &str) -> Option<Value> {
+        match self {
+            Self::Members => board.members.get(id).map(|one| json!(one)),
+            Self::Resources => board.resources.get(id).map(|one| json!(one)),
+            Self::Rules => board.rules.get(id).map(|one| json!(one)),
+        }
+    }
+
+    /// Returns the change that writes an object.
+    fn put(self, object: Value) -> Result<CalendarChange> {
+        Ok(match self {
+            Self::Members => CalendarChange::Member(models::from_json(object)?),
+            Self::Resources => CalendarChange::Resource(models::from_json(object)?),
+            Self::Rules => CalendarChange::Rule(models::from_json(object)?),
+        })
+    }
+
+    fn removal(self, id: String) -> CalendarChange {
+        match self {
+            Self::Members => CalendarChange::RemoveMember(id),
+            Self::Resources => CalendarChange::RemoveResource(id),
+            Self::Rules => CalendarChange::RemoveRule(id),
+        }
+    }
+}
+
+/// Every member, resource or rule of the family, by id.
+#[utoipa::path(
+    get, path = "/api/scheduler/{kind}", tag = "scheduler",
+    params(("kind" = String, Path, description = "`members`, `resources` or `rules`"), UserParams),
+    responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
+)]
+pub(super) async fn list(
+    Extension(office): Extension<AppState>,
+    Path(kind): Path<String>,
+    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+) -> Result<Json<Value>, Problem> {
+    let read = FamilyObjectKind::read(&kind)?;
+    let asker = Requester::new(&office, &whose.user_id).await?;
+    Ok(Json(json!({ kind: read.all(&asker.board) })))
+}
+
+/// A new member, resource or rule; its id comes of its name unless it is given.
+#[utoipa::path(
+    post, path = "/api/scheduler/{kind}", tag = "scheduler",
+    params(("kind" = String, Path, description = "`members`, `resources` or `rules`")),
+    request_body(content = Value, description = "The object, and `user_id` of a parent"),
+    responses(
+        (status = CREATED), (status = FORBIDDEN, description = "Only parents change the family"), (status = NOT_FOUND),
+        (status = CONFLICT, description = "There is one of this id"),
+        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+    )
+)]
+pub(super) async fn create(
+    Extension(office): Extension<AppState>,
+    Path(kind): Path<String>,
+    ValidatedJson(body): ValidatedJson<Map<String, Value>>,
+) -> Result<Response, Problem> {
+    let (kind, (user, object)) = (FamilyObjectKind::read(&kind)?, require_parent_request(&office, body).await?);
+    match object.get("id") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(id)) if is_id(id) => {}
+        Some(_) => return Err(invalid("/id", "this cannot be an id", "use up to 64 letters, digits, `_` and `-`")),
+    }
+    let made = move |board: &CalendarSnapshot| {
+        let name = object.get("name").and_then(Value::as_str);
+        let given = object.get("id").and_then(Value::as_str).map(str::to_owned);
+        let id = given.unwrap_or_else(|| free_id(kind, board, name));
+        if kind.find(board, &id).is_some() {
+            // `ThreadBusy` maps to 409.
+            let there = Error::new(ErrorCode::ThreadBusy, format!("there is a {} `{id}`", kind.one()));
+            return Err(there.with_retryable(false).with_help("change that one"));
+        }
+        let mut object = object;
+        object.insert("id".to_owned(), json!(id));
+        Ok((id, Value::Object(object)))
+    };
+    let written = put(&office, &user, kind, made).await?;
+    Ok((StatusCode::CREATED, Json(written)).into_response())
+}
+
+/// Changes a member, resource or rule; fields that are not named stay.
+#[utoipa::path(
+    patch, path = "/api/scheduler/{kind}/{id}", tag = "scheduler",
+    params(("kind" = String, Path, description = "`members`, `resources` or `rules`"), ("id" = String, Path)),
+    request_body(content = Value, description = "Fields of the object, and `user_id` of a parent"),
+    responses(
+        (status = OK), (status = FORBIDDEN, description = "Only parents change the family"), (status = NOT_FOUND),
+        (status = UNPROCESSABLE_ENTITY, description = "Every problem, with JSON pointers"),
+    )
+)]
+pub(super) async fn change(
+    Extension(office): Extension<AppState>,
+    Path((kind, id)): Path<(String, String)>,
+    ValidatedJson(body): ValidatedJson<Map<String, Value>>,
+) -> Result<Json<Value>, Problem> {
+    let (kind, (user, object)) = (FamilyObjectKind::read(&kind)?, require_parent_request(&office, body).await?);
+    if object.get("id").is_some_and(|given| *given != id.as_str()) {
+        return Err(invalid("/id", "an id stays as it is", "leave it out"));
+    }
+    let merged = move |board: &CalendarSnapshot| {
+        let mut known = kind.find(board, &id).ok_or_else(|| missing(kind, &id))?;
+        if let Value::Object(known) = &mut known {
+            known.extend(object);
+        }
+        Ok((id, known))
+    };
+    Ok(Json(put(&office, &user, kind, merged).await?))
+}
+
+/// Removes a member, resource or rule that nothing names any more.
+#[utoipa::path(
+    delete, path = "/api/scheduler/{kind}/{id}", tag = "scheduler",
+    params(("kind" = String, Path, description = "`members`, `resources` or `rules`"), ("id" = String, Path), UserParams),
+    responses(
+        (status = NO_CONTENT), (status = FORBIDDEN, description = "Only parents change the family"), (status = NOT_FOUND),
+        (status = CONFLICT, description = "Something still names it"),
+    )
+)]
+pub(super) async fn remove(
+    Extension(office): Extension<AppState>,
+    Path((kind, id)): Path<(String, String)>,
+    ValidatedQuery(whose): ValidatedQuery<UserParams>,
+) -> Result<StatusCode, Problem> {
+    let kind = FamilyObjectKind::read(&kind)?;
+    let asker = Requester::new(&office, &whose.user_id).await?;
+    asker.require_parent()?;
+    let action = format!("remove_{}", kind.one());
+    let decide = move |board: &CalendarSnapshot| match kind.find(board, &id) {
+        Some(_) => changed(board, &whose.user_id, kind.removal(id)),
+        None => Err(missing(kind, &id)),
+    };
+    let changed = office.calendars().change(office.family(), &asker.member.id, &action, decide).await;
+    changed.map(|_| StatusCode::NO_CONTENT).map_err(reference_conflict)
+}
+
+/// Converts the error of a removal or an undo. An object that is still referenced is a conflict, not an invalid
+/// request.
+pub(super) fn reference_conflict(error: Error) -> Problem {
+    if error.code() != ErrorCode::TypeMismatch {
+        return error.into();
+    }
+    let problem = Problem::conflict(error.message());
+    error.help().into_iter().fold(problem, |problem, advice| problem.with_hint(advice))
+}
+
+/// Splits a request body into the user id and the object; rejects users who are not parents.
+async fn require_parent_request(
+    office: &AppState,
+    mut body: Map<String, Value>,
+) -> Result<(String, Map<String, Value>), Problem> {
+    let user = match body.remove("user_id") {
+        Some(Value::String(user)) => user,
+        _ => return Err(invalid("/user_id", "this is missing", "the id of a member")),
+    };
+    Requester::new(office, &user).await?.require_parent()?;
+    Ok((user, body))
+}
+
+/// Writes an object that `make` builds inside the transaction, and returns the object as written.
+async fn put(
+    office: &AppState,
+    user: &str,
+    kind: FamilyObjectKind,
+    make: impl FnOnce(&CalendarSnapshot) -> Result<(String, Value)> + Send + 'static,
+) -> Result<Value, Problem> {
+    let made: Arc<OnceLock<String>> = Arc::default();
+    let (told, who) = (made.clone(), user.to_owned());
+    let decide = move |board: &CalendarSnapshot| {
+        let (id, object) = make(board)?;
+        let change = kind.put(object)?;
+        check(&change)?;
+        // `set` cannot fail: the closure runs at most once.
+        let _ = told.set(id);
+        changed(board, &who, change)
+    };
+    let action = format!("change_{}", kind.one());
+    let changed = office.calendars().change(office.family(), user, &action, decide).await?;
+    let written = made.get().and_then(|id| kind.find(&changed.board, id));
+    Ok(written.ok_or_else(|| Error::internal("nothing was decided"))?)
+}
+
+fn missing(kind: FamilyObjectKind, id: &str) -> Error {
+    Error::new(ErrorCode::NotFound, format!("there is no {} `{id}`", kind.one()))
+}
+
+/// Checks what the types cannot express.
+fn check(change: &CalendarChange) -> Result<()> {
+    let (name, problem) = match change {
+        CalendarChange::Member(member) => {
+            let problem = member.preferences.problem();
+            (&member.name, problem.map(|(pointer, fact)| field_error(pointer, fact)))
+        }
+        CalendarChange::Resource(thing) => (&thing.name, None),
+        CalendarChange::Rule(rule) => (&rule.name, check_rule(rule)),
+        _ => return Ok(()),
+    };
+    if name.trim().is_empty() {
+        return Err(field_error("/name", "this is empty"));
+    }
+    problem.map_or(Ok(()), Err)
+}
+
+fn check_rule(rule: &Constraint) -> Option<Error> {
+    let days = match &rule.kind {
+        ConstraintKind::BlockedWindow { days, .. } | ConstraintKind::PreferredWindow { days, .. } => days.as_slice(),
+        _ => &[],
+    };
+    if matches!(rule.strength, ConstraintStrength::Soft(weight) if !(1..=10).contains(&weight)) {
+        return Some(field_error("/strength/soft", "a weight goes from 1 to 10"));
+    }
+    if days.iter().any(|day| !(1..=7).contains(day)) {
+        return Some(field_error("/kind/days", "days go from 1 to 7"));
+    }
+    match rule.kind {
+        ConstraintKind::MinGapMinutes { minutes } if minutes > LONGEST_GAP => {
+            Some(field_error("/kind/minutes", format!("between two events are at most {LONGEST_GAP} minutes, a week")))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the change, unless the user is no longer a parent or the change would leave the family without a parent.
+fn changed(board: &CalendarSnapshot, user: &str, change: CalendarChange) -> Result<Vec<CalendarChange>> {
+    let is_parent =
+        |board: &CalendarSnapshot, id: &str| board.members.get(id).is_some_and(|one| one.role == MemberRole::Parent);
+    if !is_parent(board, user) {
+        return Err(Error::new(ErrorCode::PolicyRefused, format!("`{user}` may not change the family"))
+            .with_help("a parent may"));
+    }
+    let mut after = board.clone();
+    after.apply(change.clone());
+    if after.members.keys().any(|id| is_parent(&after, id)) {
+        return Ok(vec![change]);
+    }
+    Err(Error::new(ErrorCode::TypeMismatch, "the last parent stays one").with_help("make somebody else a parent first"))
+}
+
+fn is_id(text: &str) -> bool {
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&text.len()) && text.bytes().all(is_sign)
+}
+
+/// Derives an unused id from a name.
+fn free_id(kind: FamilyObjectKind, board: &CalendarSnapshot, name: Option<&str>) -> String {
+    calendar::free_id(name.unwrap_or_default(), kind.one(), |id| kind.find(board, id).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    /// R-FAM-95: ids are derived from names, and each id is used once.
+    #[test]
+    fn ids_come_of_names() {
+        let board = sample::empty_family();
+        for (name, id) in [
+            (Some("Grandma Rose"), "grandma-rose"),
+            (Some("Mom"), "mom-2"),
+            (Some("Åsa"), "sa"),
+            (Some("祖母"), "member"),
+            (None, "member"),
+        ] {
+            assert_eq!(free_id(FamilyObjectKind::Members, &board, name), id, "{name:?}");
+        }
+    }
+
+    /// R-FAM-100: a weight is from 1 to 10, and days are weekdays from 1 to 7.
+    #[test]
+    fn what_the_types_cannot_say_is_checked() {
+        let rule = |strength: Value, days: Value| {
+            let kind = json!({ "kind": "blocked_window", "days": days, "from": "09:00:00", "to": "10:00:00" });
+            check(
+                &FamilyObjectKind::Rules
+                    .put(json!({ "id": "r", "name": "R", "kind": kind, "strength": strength }))
+                    .unwrap(),
+            )
+        };
+        assert!(rule(json!("hard"), json!([1, 7])).is_ok() && rule(json!({ "soft": 10 }), json!([])).is_ok());
+        for (strength, days, place) in
+            [(json!({ "soft": 11 }), json!([]), "/strength/soft"), (json!("hard"), json!([0]), "/kind/days")]
+        {
+            assert_eq!(rule(strength, days).unwrap_err().diagnostics()[0].pointer, place);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Rejects parts of an imported calendar file: events that the user may not change, and events that need a resource
+//! at full capacity.
+//!
+//! Conflicts of participants do not reject an event, because the imported event takes place anyway; they are
+//! reported.
+
+use std::collections::BTreeMap;
+
+use superstep::Result;
+use superstep::core::time::Time;
+
+use super::requester::can_modify;
+use crate::agents::{conflicts, is_transparent};
+use crate::calendar::{CalendarChange, CalendarSnapshot, Event, Recurrence, TimeRange};
+use crate::ics::ImportResult;
+use crate::models::{Conflict, ConflictType, EventStatus};
+
+/// Checks an import inside the transaction of the change.
+pub(super) struct ImportGuard<'a> {
+    pub(super) board: &'a CalendarSnapshot,
+    pub(super) user: &'a str,
+    pub(super) now: Time,
+}
+
+impl ImportGuard<'_> {
+    /// Returns the rejected UIDs with their reasons.
+    ///
+    /// Events are checked one after the other in the order of the file. Events that are already on the calendar
+    /// come first, so that a new event can take a slot that the file frees by moving another one.
+    pub(super) fn rejected_uids(&self, imported: &ImportResult) -> Result<BTreeMap<String, String>> {
+        let mut refused = BTreeMap::new();
+        let mut taken = self.board.clone();
+        let is_known =
+            |(_, changes): &(&str, &[CalendarChange])| changes.iter().any(|change| self.known(change).is_some());
+        let (known, new): (Vec<_>, Vec<_>) = imported.parts().partition(is_known);
+        for (uid, changes) in known.into_iter().chain(new) {
+            let mut tried = taken.clone();
+            changes.iter().cloned().for_each(|change| tried.apply(change));
+            match self.refusal(changes, &tried)? {
+                Some(reason) => drop(refused.insert(uid.to_owned(), reason)),
+                None => taken = tried,
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Returns the reason why changes are rejected, if they are; `tried` is the calendar with the changes applied.
+    fn refusal(&self, changes: &[CalendarChange], tried: &CalendarSnapshot) -> Result<Option<String>> {
+        let known = changes.iter().filter_map(|change| self.known(change));
+        // An exception changes its series, even if the exception itself is new.
+        let mut known = known.chain(changes.iter().filter_map(|change| self.series(change)));
+        if known.any(|event| !can_modify(self.board, self.user, event)) {
+            return Ok(Some("it is on the calendar, and not yours to change".to_owned()));
+        }
+        let is_full = |one: &Conflict| one.kind == ConflictType::ResourceConflict && one.severity.is_blocking();
+        for change in changes {
+            let CalendarChange::Event(event) = change else { continue };
+            if !self.wants_things(event) {
+                continue;
+            }
+            let found = conflicts::detect_conflicts_for_member(tried, event, self.now, self.user)?;
+            if let Some(full) = found.into_iter().find(is_full) {
+                return Ok(Some(full.details));
+            }
+        }
+        Ok(None)
+    }
+
+    /// True if an event will use resources at times at which it does not use them yet.
+    fn wants_things(&self, event: &Event) -> bool {
+        let is_over = event.recurrence.is_none() && event.span.end <= self.now;
+        let is_as_before = self.board.events.get(&event.id).is_some_and(|known| place(known) == place(event));
+        event.status == EventStatus::Confirmed && !event.resources.is_empty() && !is_over && !is_as_before
+    }
+
+    /// Returns the existing event that a change concerns.
+    fn known(&self, change: &CalendarChange) -> Option<&Event> {
+        let id = match change {
+            CalendarChange::Event(event) => &event.id,
+            CalendarChange::RemoveEvent(id) => id,
+            _ => return None,
+        };
+        self.board.events.get(id).map(AsRef::as_ref)
+    }
+
+    /// Returns the existing series to which a change adds an exception.
+    fn series(&self, change: &CalendarChange) -> Option<&Event> {
+        let CalendarChange::Event(event) = change else { return None };
+        self.board.events.get(&event.recurrence_override.as_ref()?.series).map(AsRef::as_ref)
+    }
+}
+
+/// The fields that determine when an event uses which resources.
+#[derive(PartialEq)]
+struct ResourceUsage<'a> {
+    span: TimeRange,
+    /// Recurrence rules are expanded in this time zone.
+    zone: &'a str,
+    is_all_day: bool,
+    recurrence: Option<&'a Recurrence>,
+    resources: &'a [String],
+    /// A transparent event uses no resources.
+    is_transparent: bool,
+}
+
+fn place(event: &Event) -> ResourceUsage<'_> {
+    ResourceUsage {
+        span: event.span,
+        zone: &event.zone,
+        is_all_day: event.is_all_day,
+        recurrence: event.recurrence.as_ref(),
+        resources: &event.resources,
+        is_transparent: is_transparent(event),
+    }
+}

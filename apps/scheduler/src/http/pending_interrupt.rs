@@ -1,0 +1,82 @@
+//! Parsed request and pending interrupt in the form that pages display.
+
+use serde_json::{Value, json};
+use superstep_server::{RunStatus, ThreadRecord, ThreadState};
+
+use super::requester::Requester;
+use crate::models::{NlParserData, ProposedResolution, ResolutionChange};
+use crate::parser::{ParsedSpan, SpanKind};
+use crate::state::FamilySchedulerState;
+use crate::state::request_state;
+
+/// Returns the pending interrupt of a conversation; `None` if it is not waiting.
+pub(super) fn pending_interrupt_json(
+    record: &ThreadRecord,
+    state: Option<&ThreadState>,
+    talk: &FamilySchedulerState,
+    asker: &Requester,
+) -> Option<Value> {
+    let asked = state?.interrupts().next().filter(|_| record.status == RunStatus::AwaitingInput)?;
+    let shown = &asked.value;
+    let understood = request_state::understood(talk).ok();
+    let found: Vec<Value> = understood.iter().flat_map(|understood| &understood.spans).filter_map(piece).collect();
+    let list = |name: &str| shown[name].as_array().cloned().unwrap_or_default();
+    let data = talk.parsed_event_data.as_ref().map(|data| in_local_time(data, asker));
+    Some(json!({
+        "question_id": asked.id.to_string(),
+        "kind": shown["kind"],
+        "question": shown["question"],
+        "understood": data,
+        "found": found,
+        "missing": list("missing"),
+        "choices": list("choices"),
+        "resolutions": list("resolutions").into_iter().map(|one| localized_resolution(one, asker)).collect::<Vec<_>>(),
+        "recommended": shown["recommended"],
+        "conflicts": list("conflicts"),
+    }))
+}
+
+/// Returns the parse of the last request.
+pub(super) fn parsed_request_json(talk: &FamilySchedulerState, asker: &Requester) -> Option<Value> {
+    let understood = request_state::understood(talk).ok()?;
+    let found: Vec<Value> = understood.spans.iter().filter_map(piece).collect();
+    Some(json!({ "data": in_local_time(&understood.data, asker), "confidence": understood.confidence, "found": found }))
+}
+
+/// Returns a parsed span under the name that pages use; `None` for filler words.
+fn piece(found: &ParsedSpan) -> Option<Value> {
+    let part = match found.part {
+        SpanKind::Filler => return None,
+        SpanKind::Length => json!("duration"),
+        SpanKind::Repeat => json!("recurrence"),
+        SpanKind::Person => json!("people"),
+        SpanKind::Resource => json!("resources"),
+        part => json!(part),
+    };
+    Some(json!({ "part": part, "text": found.text, "value": found.value }))
+}
+
+/// Converts the times of a parsed request to the time zone of the requester.
+fn in_local_time(data: &NlParserData, asker: &Requester) -> NlParserData {
+    let written = |time: Option<_>| time.map(|time| asker.in_local_time(time));
+    NlParserData { start_time: written(data.start_time), end_time: written(data.end_time), ..data.clone() }
+}
+
+/// Converts the times of a resolution likewise. A resolution that cannot be deserialized is returned unchanged.
+fn localized_resolution(value: Value, asker: &Requester) -> Value {
+    let Ok(mut way) = serde_json::from_value::<ProposedResolution>(value.clone()) else { return value };
+    way.changes.iter_mut().for_each(|change| retime(change, asker));
+    json!(way)
+}
+
+fn retime(change: &mut ResolutionChange, asker: &Requester) {
+    let is_time = |field: &str| matches!(field, "start_time" | "end_time");
+    if !change.field.as_deref().is_some_and(is_time) {
+        return;
+    }
+    for text in [&mut change.old_value, &mut change.new_value].into_iter().flatten() {
+        if let Ok(time) = superstep::core::time::Time::parse(text) {
+            *text = asker.in_local_time(time).to_string();
+        }
+    }
+}

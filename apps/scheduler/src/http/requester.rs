@@ -1,0 +1,68 @@
+//! Member who makes an HTTP request, with the calendar as that member sees it.
+
+use std::sync::Arc;
+
+use superstep::core::time::Time;
+use superstep::{ErrorCode, Result};
+use superstep_server::Problem;
+
+use crate::agents;
+pub(super) use crate::agents::can_modify;
+use crate::app::AppState;
+use crate::calendar::{CalendarSnapshot, Event, Member, MemberRole};
+use crate::zone::NamedTimeZone;
+
+/// The requesting member, with the calendar and the time of the request.
+pub(super) struct Requester {
+    pub(super) board: Arc<CalendarSnapshot>,
+    pub(super) member: Arc<Member>,
+    /// Time zone of the member.
+    pub(super) zone: NamedTimeZone,
+    pub(super) now: Time,
+}
+
+impl Requester {
+    /// Looks up the member with an id.
+    ///
+    /// # Errors
+    /// 403 if the family has no such member, 503 if the calendar store is unavailable.
+    pub(super) async fn new(office: &AppState, user: &str) -> Result<Self, Problem> {
+        let board = office.snapshot().await?;
+        let unknown = || {
+            let problem =
+                Problem::new(403, ErrorCode::PolicyRefused, format!("nobody of the family is called `{user}`"));
+            problem.with_hint("`GET /api/scheduler/settings` lists who is")
+        };
+        let member = board.members.get(user).cloned().ok_or_else(unknown)?;
+        let zone = agents::time_zone_of(&board, user)?;
+        Ok(Self { board, member, zone, now: office.now()? })
+    }
+
+    /// Rejects members who are not parents.
+    ///
+    /// # Errors
+    /// 403 if the member is not a parent.
+    pub(super) fn require_parent(&self) -> Result<(), Problem> {
+        if self.member.role == MemberRole::Parent {
+            return Ok(());
+        }
+        let fact = format!("{} may not change the family", self.member.name);
+        Err(Problem::new(403, ErrorCode::PolicyRefused, fact).with_hint("a parent may"))
+    }
+
+    /// True if the member may see the details of an event.
+    pub(super) fn can_see_details(&self, event: &Event) -> bool {
+        agents::can_see_details(&self.board, &self.member.id, event)
+    }
+
+    /// True if the member may change an event, which requires seeing its details.
+    pub(super) fn can_modify(&self, event: &Event) -> bool {
+        can_modify(&self.board, &self.member.id, event)
+    }
+
+    /// Converts a time to the time zone of the member.
+    pub(super) fn in_local_time(&self, time: Time) -> Time {
+        // Times outside the supported range keep their offset.
+        self.zone.with_local_offset(time).unwrap_or(time)
+    }
+}

@@ -1,0 +1,219 @@
+//! Requests in natural language, and the options stored with their runs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use superstep::SystemClock;
+use superstep::core::id::ThreadId;
+use superstep::core::json_reducer::overwrite_marker;
+use superstep::core::port::Clock;
+use superstep::core::time::Time;
+use superstep_server::{Problem, RunInput, RunRequest, new_run_id};
+use utoipa::{IntoParams, ToSchema};
+
+use super::GRAPH;
+use super::errors::invalid;
+use crate::state::{AgentName, WorkflowStatus, WorkflowStep};
+use crate::state_utils::new_conversation_id;
+
+/// Maximum length of a request in characters.
+const LONGEST: usize = 2_000;
+
+/// Something that is said in plain words.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScheduleRequest {
+    /// What is said; up to 2,000 characters.
+    pub(super) text: String,
+    /// Who says it: the id of a member.
+    pub(super) user_id: String,
+    /// The conversation it belongs to, `conv_` and 16 hexadecimal digits; a fresh one unless given.
+    conversation_id: Option<String>,
+    /// Who reads it beside the rules: a model of the server, or one such as `groq/llama-3.1-8b-instant`. `local` is the
+    /// rules alone. Unless given, who read what was said before in the conversation.
+    model: Option<String>,
+}
+
+impl ScheduleRequest {
+    /// Rejects empty and too long requests.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        if self.text.trim().is_empty() {
+            return Err(invalid("/text", "this has no words", "say what you would like, in plain words"));
+        }
+        let count = self.text.chars().count();
+        if count > LONGEST {
+            let fact = format!("this has {count} characters, and may have {LONGEST}");
+            return Err(invalid("/text", fact, "say one thing at a time"));
+        }
+        Ok(())
+    }
+
+    /// Returns the options to store with the request; `before` has those of the previous request.
+    pub(super) fn options(&self, is_query: bool, before: Option<ConversationOptions>) -> ConversationOptions {
+        let model = self.model.clone().or_else(|| before.and_then(|before| before.model));
+        ConversationOptions { user_id: self.user_id.clone(), is_query, model }
+    }
+
+    /// Returns the thread of the conversation; a new one if the request names none.
+    pub(super) fn thread(&self) -> Result<ThreadId, Problem> {
+        let Some(id) = self.conversation_id.as_deref() else { return Ok(new_conversation_id().into()) };
+        if is_conversation(id) {
+            return Ok(id.into());
+        }
+        let fact = format!("`{}` cannot be the id of a conversation", id.chars().take(80).collect::<String>());
+        Err(invalid("/conversation_id", fact, "use one that was given, or none"))
+    }
+}
+
+/// True if a text is a valid conversation id: 16 hexadecimal digits, or 8 in ids of earlier versions.
+fn is_conversation(id: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    id.strip_prefix("conv_").is_some_and(|digits| matches!(digits.len(), 8 | 16) && digits.bytes().all(is_digit))
+}
+
+/// Returns the run request that starts a conversation.
+///
+/// ```
+/// let order = superstep_scheduler::run_request("Piano every Tuesday at 5pm", "mom", "conv_0000000000000001");
+/// assert_eq!(order.title.as_deref(), Some("Piano every Tuesday at 5pm"));
+/// ```
+#[must_use]
+pub fn run_request(text: &str, user_id: &str, conversation: &str) -> RunRequest {
+    let options = ConversationOptions { user_id: user_id.to_owned(), ..ConversationOptions::default() };
+    turn_run_request(text, &ThreadId::from(conversation), &options, true)
+}
+
+/// Returns the run request for the first or a further request of a conversation.
+pub(super) fn turn_run_request(
+    text: &str,
+    thread: &ThreadId,
+    options: &ConversationOptions,
+    is_first: bool,
+) -> RunRequest {
+    let mut input = turn_input(text, &options.user_id);
+    if is_first {
+        input["conversation_id"] = json!(thread);
+    }
+    let order = RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options.to_json());
+    if is_first { order.title_from_text(text) } else { order }
+}
+
+/// Returns the input of [`new_turn`](crate::workflow::new_turn) as JSON.
+fn turn_input(text: &str, user_id: &str) -> Value {
+    let now = Time::from_unix_micros(SystemClock.now()).ok();
+    // The message has an id, so that an input that is applied again after a crash does not duplicate it.
+    let message = json!({
+        "role": "user", "content": text, "id": format!("asked-{}", new_run_id()), "metadata": { "timestamp": now },
+    });
+    json!({
+        "user_input": text,
+        "user_id": user_id,
+        "current_step": WorkflowStep::Start,
+        "workflow_status": overwrite_marker(json!(WorkflowStatus::InProgress)),
+        "next_action": AgentName::NlParser.name(),
+        "messages": [message],
+        "agent_outputs": overwrite_marker(json!({})),
+        "proposed_event": null,
+        "validation_results": overwrite_marker(json!([])),
+        "parsed_event_data": null,
+        "selected_time_slot": null,
+        "detected_conflicts": null,
+        "selected_resolution": null,
+        "retry_count": 0,
+        "created_at": now,
+        "updated_at": now,
+        "notes": overwrite_marker(json!({})),
+    })
+}
+
+/// Adds the owner of the conversation and its title to a run request that does not have them.
+pub(crate) fn annotate_request(mut order: RunRequest) -> RunRequest {
+    let RunInput::Input(input) = &order.input else { return order };
+    if order.context.is_null() {
+        let user_id = input["user_id"].as_str().unwrap_or_default().to_owned();
+        order.context = ConversationOptions { user_id, ..ConversationOptions::default() }.to_json();
+    }
+    match input["user_input"].as_str().map(str::to_owned) {
+        Some(said) => order.title_from_text(&said),
+        None => order,
+    }
+}
+
+/// Owner and model of a request; stored with its runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConversationOptions {
+    /// Id of the member who made the request.
+    pub user_id: String,
+    /// True for a query, which never changes the calendar, even after later answers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_query: bool,
+    /// Model that parses the request in addition to the rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl ConversationOptions {
+    /// Serializes the options as they are stored.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Reads stored options.
+    #[must_use]
+    pub fn read(stored: &Value) -> Self {
+        serde_json::from_value(stored.clone()).unwrap_or_default()
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct UserParams {
+    /// The id of a member.
+    pub(super) user_id: String,
+}
+
+/// Who asks, as far as that is known.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct OptionalUserParams {
+    /// The id of a member; without one, only who there is to choose from is told.
+    pub(super) user_id: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-FAM-24: conversation ids have 16 digits; 8 digits are accepted, anything else is not.
+    #[test]
+    fn ids_of_conversations() {
+        let rows = [
+            ("conv_0123456789abcdef", true),
+            ("conv_01234567", true),
+            ("conv_0123456789ABCDEF", false),
+            ("conv_0123", false),
+            ("conv_", false),
+            ("0123456789abcdef", false),
+            ("conv_0123456789abcde/", false),
+        ];
+        for (id, is_one) in rows {
+            assert_eq!(is_conversation(id), is_one, "{id}");
+        }
+        assert!(is_conversation(&new_conversation_id()));
+    }
+
+    /// R-FAM-23: the JSON input of a request resets the same fields as the typed one.
+    #[test]
+    fn a_turn_has_every_field_that_begins_anew() {
+        let turn = turn_input("Piano", "mom");
+        let anew = ["agent_outputs", "validation_results", "notes", "workflow_status"];
+        assert!(anew.iter().all(|name| turn[*name].get("__overwrite__").is_some()), "{turn}");
+        let kept = ["conversation_id", "errors", "audit_log"];
+        assert!(kept.iter().all(|name| turn.get(*name).is_none()), "{turn}");
+    }
+}

@@ -1,0 +1,199 @@
+//! Responses of conversations as JSON.
+
+use serde_json::{Value, json};
+use superstep::core::id::ThreadId;
+use superstep::{Error, ErrorCode};
+use superstep_server::{Problem, RunError, RunService, RunStatus, ThreadRecord, ThreadState};
+
+use super::TALKS;
+use super::events::{display_range, event_json, named};
+use super::pending_interrupt::{parsed_request_json, pending_interrupt_json};
+use super::requester::Requester;
+use super::workflow_steps::steps;
+use crate::calendar::{Event, TimeRange};
+use crate::models::{ErrorInfo, EventStatus, EventType, Message, ProposedEvent, Role};
+use crate::state::request_state;
+use crate::state::{AgentName, FamilySchedulerState, WorkflowStatus};
+
+/// Returns the response of a conversation: status, result, pending interrupt and messages.
+pub(super) async fn conversation_response(
+    desk: &RunService,
+    asker: &Requester,
+    record: &ThreadRecord,
+) -> Result<Value, Problem> {
+    let state = TALKS.state(desk, &record.thread).await?;
+    let talk = state.as_ref().map(decode_state).transpose()?.unwrap_or_default();
+    let waiting = pending_interrupt_json(record, state.as_ref(), &talk, asker);
+    let status = status(record, talk.workflow_status);
+    let said: Vec<Message> = talk.messages.iter().filter_map(Message::read).collect();
+    let mut workflow_steps = steps(&talk);
+    // The interrupted node has started as well.
+    let asking = state.as_ref().filter(|_| waiting.is_some()).and_then(|state| state.next.first());
+    workflow_steps.extend(asking.and_then(|node| node_named(node)));
+    Ok(json!({
+        "workflow_id": record.thread,
+        "status": status,
+        "result": result(&talk, status, asker),
+        "explanation": explanation(record, &talk, (&said, waiting.as_ref())),
+        "agent_outputs": talk.agent_outputs,
+        "workflow_steps": workflow_steps,
+        "errors": errors(&talk, &said),
+        "waiting": waiting,
+        "understood": parsed_request_json(&talk, asker),
+        "messages": said,
+    }))
+}
+
+/// Deserializes the state of a conversation.
+pub(super) fn decode_state(state: &ThreadState) -> Result<FamilySchedulerState, Problem> {
+    serde_json::from_value(state.values.clone()).map_err(|error| Error::internal(error.to_string()).into())
+}
+
+/// Returns the list entry of a conversation.
+pub(super) fn conversation_list_item(record: &ThreadRecord) -> Value {
+    // The run record does not tell whether an ended request failed; the detail response does.
+    let status = status(record, WorkflowStatus::Completed);
+    json!({
+        "workflow_id": record.thread, "title": record.title, "status": status, "updated_at": record.updated_at,
+    })
+}
+
+/// Converts the failure of a run into a problem, for a client that waits for the run.
+pub(super) fn run_error_problem(failure: &RunError, thread: &ThreadId) -> Problem {
+    let code =
+        ErrorCode::ALL.iter().copied().find(|code| code.to_string() == failure.code).unwrap_or(ErrorCode::NodeFailed);
+    // Nothing is wrong with the request any more once it is worked on.
+    let status = Some(Error::new(code, "").http_status()).filter(|status| *status >= 500).unwrap_or(502);
+    let problem = Problem::new(status, code, failure.message.clone()).with_thread(thread);
+    match &failure.hint {
+        Some(hint) => problem.with_hint(hint.as_str()),
+        None => problem,
+    }
+}
+
+/// Converts an unavailable calendar store into a 503 problem.
+pub(super) fn check_store(answer: &Value, thread: &ThreadId) -> Result<(), Problem> {
+    let last = answer["errors"].as_array().and_then(|errors| errors.last());
+    let Some(last) = last.filter(|_| answer["status"] == WorkflowStatus::Failed.name()) else { return Ok(()) };
+    if last["error_type"] != ErrorCode::StoreUnavailable.name() {
+        return Ok(());
+    }
+    let detail = last["message"].as_str().unwrap_or("the calendar cannot be reached");
+    let problem = Problem::new(503, ErrorCode::StoreUnavailable, detail).with_thread(thread);
+    Err(problem.with_hint("nothing was changed; try again").with_retry_after(std::time::Duration::from_secs(5)))
+}
+
+fn status(record: &ThreadRecord, of_state: WorkflowStatus) -> &'static str {
+    let status = match (record.status, of_state) {
+        (RunStatus::Running | RunStatus::Suspended | RunStatus::Orphaned, _) => WorkflowStatus::InProgress,
+        (RunStatus::AwaitingInput, _) => WorkflowStatus::AwaitingUser,
+        (RunStatus::Failed | RunStatus::Cancelled, _) => WorkflowStatus::Failed,
+        // Not running and not waiting: the run ended without a result.
+        (_, WorkflowStatus::InProgress | WorkflowStatus::AwaitingUser) => WorkflowStatus::Failed,
+        (_, of_state) => of_state,
+    };
+    status.name()
+}
+
+fn node_named(name: &str) -> Option<&'static str> {
+    crate::orchestrator::route::NextNode::ALL
+        .into_iter()
+        .map(crate::orchestrator::route::NextNode::node)
+        .find(|node| *node == name)
+}
+
+/// Returns the result of a request.
+fn result(talk: &FamilySchedulerState, status: &str, asker: &Requester) -> Value {
+    let is_over = status == WorkflowStatus::Completed.name();
+    let event = talk.proposed_event.as_ref().map(|event| event_of(event, asker));
+    let query = talk.agent_outputs.get(AgentName::Query.name()).map(|output| &output.data);
+    json!({
+        "event": event,
+        "events": events(talk, asker),
+        "query": query,
+        "action": if is_over { action(talk) } else { "none" },
+    })
+}
+
+fn action(talk: &FamilySchedulerState) -> &'static str {
+    let Some(data) = &talk.parsed_event_data else { return "none" };
+    let is_rejected = talk.proposed_event.as_ref().is_some_and(|event| event.status == EventStatus::Rejected);
+    match data.event_type {
+        EventType::Query => "answered",
+        _ if request_state::is_declined(talk) => "declined",
+        EventType::Cancel => "cancelled",
+        // The chosen resolution can be to cancel the new event.
+        EventType::Create if is_rejected => "declined",
+        EventType::Create => "created",
+        EventType::Modify => "changed",
+    }
+}
+
+/// Returns the event as it is on the calendar, or as proposed if it is not there.
+fn event_of(event: &ProposedEvent, asker: &Requester) -> Value {
+    if let Some(known) = asker.board.events.get(&event.event_id) {
+        return event_json(asker, known, &display_range(asker, known, &mentioned_range(event)));
+    }
+    let board = &asker.board;
+    let people = event.participants.iter().map(|id| json!({ "id": id, "name": named(board, id), "is_required": true }));
+    json!({
+        "event_id": event.event_id,
+        "title": event.title,
+        "start": asker.in_local_time(event.start_time),
+        "end": asker.in_local_time(event.end_time),
+        "status": event.status,
+        "participants": people.collect::<Vec<_>>(),
+        "resources": event.resources.iter().map(|id| json!({ "id": id, "name": named(board, id) })).collect::<Vec<_>>(),
+        "recurrence_rule": null,
+    })
+}
+
+/// Returns all confirmed events that the request created or moved.
+fn events(talk: &FamilySchedulerState, asker: &Requester) -> Vec<Value> {
+    let own = talk.proposed_event.iter().map(|event| &event.event_id);
+    let touched =
+        talk.selected_resolution.iter().flat_map(|way| &way.changes).filter_map(|change| change.event_id.as_ref());
+    let mut ids: Vec<&String> = Vec::new();
+    for id in own.chain(touched) {
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    let there = ids.into_iter().filter_map(|id| asker.board.events.get(id));
+    let there = there.filter(|event| event.status == EventStatus::Confirmed);
+    let own = talk.proposed_event.as_ref();
+    let span = |event: &Event| own.filter(|own| own.event_id == event.id).map_or(event.span, mentioned_range);
+    there.map(|event| event_json(asker, event, &display_range(asker, event, &span(event)))).collect()
+}
+
+/// Returns the time range that the request mentioned.
+fn mentioned_range(event: &ProposedEvent) -> TimeRange {
+    TimeRange { start: event.start_time, end: event.end_time }
+}
+
+/// Returns the explanation: the pending question, the failure, the last answer, or the latest explanation of an
+/// agent.
+fn explanation(
+    record: &ThreadRecord,
+    talk: &FamilySchedulerState,
+    (said, waiting): (&[Message], Option<&Value>),
+) -> String {
+    if let Some(question) = waiting.and_then(|waiting| waiting["question"].as_str()) {
+        return question.to_owned();
+    }
+    if let Some(failure) = &record.error {
+        return failure.message.clone();
+    }
+    if let Some(answer) = said.last().filter(|line| line.role == Role::Assistant) {
+        return answer.content.clone();
+    }
+    let latest = talk.agent_outputs.values().max_by_key(|output| output.timestamp);
+    latest.map(|output| output.explanation.clone()).unwrap_or_default()
+}
+
+/// Returns the errors since the last request started.
+fn errors<'a>(talk: &'a FamilySchedulerState, said: &[Message]) -> Vec<&'a ErrorInfo> {
+    let is_request = |line: &&Message| line.role == Role::User && line.content == talk.user_input;
+    let begun = said.iter().rev().find(is_request).map(|line| line.timestamp);
+    talk.errors.iter().filter(|error| begun.is_none_or(|begun| error.timestamp >= begun)).collect()
+}

@@ -1,0 +1,179 @@
+//! Answers of members to interrupts: clarifications, choices of a resolution, confirmations.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use superstep::core::error::Diagnostic as Found;
+use superstep::core::time::Time;
+use superstep::core::types::FieldType;
+use superstep::{Error, ErrorCode};
+use superstep_server::{Problem, RunService, RunStatus, ThreadInterrupt, ThreadRecord};
+use utoipa::ToSchema;
+
+use super::GRAPH;
+use super::requester::Requester;
+use super::responses::decode_state;
+use crate::models::{ProposedResolution, from_json};
+use crate::nodes::ResolutionChoice;
+use crate::state::FamilySchedulerState;
+use crate::state::request_state::{self, ClarificationAnswer, ClarificationFields};
+
+/// An answer to what a conversation asks.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+// Another application has a type of this name, and schema names are unique in the OpenAPI document.
+#[schema(as = SchedulerAnswering)]
+pub(super) struct ResumeRequest {
+    /// Who answers.
+    pub(super) user_id: String,
+    /// The question it is for, as `waiting.question_id` names it: an answer that is sent twice never hits the next one.
+    pub(super) question_id: String,
+    /// To a clarification `{text}` or `{fields: {..}}` (`fields.add` lets the family get to know a name), to ways out
+    /// `{resolution_id}`, `{decline: true}` or `{resolution: {..}}`, to a confirmation `{confirm}`.
+    pub(super) answer: Value,
+}
+
+/// Returns the pending interrupt that an answer is for, and the state of the conversation.
+///
+/// # Errors
+/// 409 if no interrupt is pending, or the pending one has another id.
+pub(super) async fn pending_interrupt(
+    desk: &RunService,
+    record: &ThreadRecord,
+    id: &str,
+) -> Result<(ThreadInterrupt, FamilySchedulerState), Problem> {
+    let thread = &record.thread;
+    let is_waiting = record.status == RunStatus::AwaitingInput;
+    let state = desk.graph(GRAPH)?.state(thread).await?;
+    let mut open = state.interrupts().filter(|_| is_waiting).peekable();
+    let detail = match open.peek() {
+        Some(_) => format!("conversation `{thread}` asks something else"),
+        None => format!("conversation `{thread}` does not ask anything"),
+    };
+    let other = || Problem::conflict(detail).with_thread(thread).with_hint("`waiting.question_id` names what it asks");
+    let asked = open.find(|question| question.id.to_string() == id).cloned().ok_or_else(other)?;
+    Ok((asked, decode_state(&state)?))
+}
+
+/// Validates an answer against its interrupt, and a chosen resolution against the calendar. A rejected answer
+/// leaves the conversation waiting.
+///
+/// # Errors
+/// `InvalidResume` with every invalid location; 403 for a resolution that changes events the member may not change.
+pub(super) fn validate_answer(
+    question: &ThreadInterrupt,
+    answer: &Value,
+    talk: &FamilySchedulerState,
+    asker: &Requester,
+) -> Result<(), Problem> {
+    if question.value["kind"] == "clarification" && is_empty_answer(answer) {
+        return Err(refused(vec![found("", "this answers nothing", Some("say it in `text`, or in `fields`"))]));
+    }
+    if let Some(schema) = &question.schema {
+        let schema = FieldType::schema(schema.clone()).map_err(|fault| Error::internal(fault.to_string()))?;
+        schema.check(answer).map_err(|faults| {
+            let faults =
+                faults.into_iter().map(|fault| found(&fault.pointer, &fault.message, fault.with_help.as_deref()));
+            refused(faults.collect())
+        })?;
+    }
+    match question.value["kind"].as_str() {
+        Some("clarification") => check_fields(answer, asker),
+        Some("resolution") => validate_resolution_choice(question, readable(answer)?, talk, asker),
+        _ => Ok(()),
+    }
+}
+
+/// Validates the fields of a clarification: times, which the schema declares as strings, and the ids of members and
+/// resources.
+fn check_fields(answer: &Value, asker: &Requester) -> Result<(), Problem> {
+    let fields = &answer["fields"];
+    let wrong = |field: &&str| {
+        let fault = Time::parse_event(fields[*field].as_str()?, asker.zone.name()).err()?;
+        Some(found(&format!("/fields/{field}"), &fault.message, fault.with_help.as_deref()))
+    };
+    let mut problems: Vec<Found> = ["start_time", "end_time"].iter().filter_map(wrong).collect();
+    problems.extend(check_ids(fields, "participants", |id| asker.board.members.contains_key(id)));
+    problems.extend(check_ids(fields, "resources", |id| asker.board.resources.contains_key(id)));
+    if fields["title"].as_str().is_some_and(|title| title.trim().is_empty()) {
+        problems.push(found("/fields/title", "a title has words", None));
+    }
+    if !problems.is_empty() {
+        return Err(refused(problems));
+    }
+    readable::<ClarificationAnswer>(answer).map(drop)
+}
+
+/// Reports ids of a list that are unknown or occur twice.
+fn check_ids(fields: &Value, name: &str, is_known: impl Fn(&str) -> bool) -> Vec<Found> {
+    let ids: Vec<&str> = fields[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let wrong = |(place, id): (usize, &&str)| {
+        let fact = match (is_known(id), ids[..place].contains(id)) {
+            (false, _) => format!("the family knows no `{id}`"),
+            (true, true) => format!("`{id}` stands here twice"),
+            (true, false) => return None,
+        };
+        Some(found(
+            &format!("/fields/{name}/{place}"),
+            &fact,
+            Some("`GET /api/scheduler/settings?user_id=` lists them"),
+        ))
+    };
+    ids.iter().enumerate().filter_map(wrong).collect()
+}
+
+/// Deserializes the answer, which checks what a schema cannot express.
+fn readable<T: DeserializeOwned>(answer: &Value) -> Result<T, Problem> {
+    from_json(answer.clone()).map_err(|error| {
+        let problems = error.diagnostics().iter();
+        refused(problems.map(|one| found(&one.pointer, &one.message, one.help.as_deref())).collect())
+    })
+}
+
+/// Applies a resolution to the current calendar. A proposed resolution that no longer works is accepted: the
+/// conversation detects that and proposes others.
+fn validate_resolution_choice(
+    question: &ThreadInterrupt,
+    choice: ResolutionChoice,
+    talk: &FamilySchedulerState,
+    asker: &Requester,
+) -> Result<(), Problem> {
+    let is_changed = matches!(choice, ResolutionChoice::Edited { .. });
+    let place = if is_changed { "/resolution" } else { "/resolution_id" };
+    let Some(way) = choice.selected(&readable::<Vec<ProposedResolution>>(&question.value["resolutions"])?) else {
+        return Ok(());
+    };
+    let (mut plan, who) = (request_state::plan(talk)?, asker.member.id.as_str());
+    plan.resolutions.push(way);
+    let drawn = match plan.apply_to(&asker.board, who, asker.now) {
+        Ok(drawn) => drawn,
+        Err(error) => {
+            return match error.code() {
+                ErrorCode::InvalidResume | ErrorCode::InputInvalid => {
+                    Err(refused(vec![found(place, error.message(), error.help())]))
+                }
+                ErrorCode::PolicyRefused => Err(error.into()),
+                // For example, the event to modify is gone. The conversation ends and reports this.
+                _ => Ok(()),
+            };
+        }
+    };
+    let others = drawn.conflicts(&asker.board, who, asker.now)?.of_other_events;
+    let harms: Vec<Found> = others.iter().map(|conflict| found(place, &conflict.details, None)).collect();
+    if is_changed && !harms.is_empty() { Err(refused(harms)) } else { Ok(()) }
+}
+
+fn is_empty_answer(answer: &Value) -> bool {
+    // An answer that cannot be deserialized is left to the schema check.
+    let said: Option<ClarificationAnswer> = serde_json::from_value(answer.clone()).ok();
+    said.is_some_and(|said| said.text.trim().is_empty() && said.fields == ClarificationFields::default())
+}
+
+fn refused(problems: Vec<Found>) -> Problem {
+    Error::with_diagnostics(ErrorCode::InvalidResume, "that is no answer to what is asked", problems).into()
+}
+
+fn found(pointer: &str, message: &str, help: Option<&str>) -> Found {
+    Found { pointer: format!("/answer{pointer}"), message: message.to_owned(), help: help.map(str::to_owned) }
+}

@@ -1,0 +1,66 @@
+//! Adds members and resources whose names were unknown to the parser.
+
+use std::collections::BTreeMap;
+
+use superstep::Result;
+
+use crate::calendar::{CalendarChange, CalendarSnapshot, Member, MemberRole, Preferences, Resource, free_id};
+use crate::context::{SchedulerContext, require_member};
+use crate::state::request_state::{NewFamilyName, NewNameKind};
+
+/// Kind of a new resource, of which only the name is known.
+const KIND: &str = "thing";
+
+/// Adds the names if the user is a parent. For other users nothing is added; the parser reports the names again.
+pub(crate) async fn add_family_names(home: &SchedulerContext, who: &str, names: &[NewFamilyName]) -> Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let (names, parent) = (names.to_vec(), who.to_owned());
+    let decide = move |board: &CalendarSnapshot| {
+        if require_member(board, &parent)?.role != MemberRole::Parent {
+            return Ok(Vec::new());
+        }
+        // Names that exist by now are skipped, because the node can run again after a crash.
+        let mut after = board.clone();
+        let mut changes = Vec::new();
+        for new in names {
+            if let Some(change) = change(&after, &new) {
+                after.apply(change.clone());
+                changes.push(change);
+            }
+        }
+        Ok(changes)
+    };
+    home.store.change(&home.family_id, who, "add", decide).await.map(drop)
+}
+
+fn change(board: &CalendarSnapshot, new: &NewFamilyName) -> Option<CalendarChange> {
+    let name = new.name.trim().to_owned();
+    let is_known = match new.kind {
+        NewNameKind::Person => board.members.values().any(|one| one.name == name),
+        NewNameKind::Resource => board.resources.values().any(|one| one.name == name),
+    };
+    if is_known || name.is_empty() {
+        return None;
+    }
+    Some(match new.kind {
+        // Parents assign another role later.
+        NewNameKind::Person => CalendarChange::Member(Member {
+            id: free_id(&name, "member", |id| board.members.contains_key(id)),
+            name,
+            aliases: Vec::new(),
+            role: MemberRole::Other,
+            zone: None,
+            preferences: Preferences::default(),
+        }),
+        NewNameKind::Resource => CalendarChange::Resource(Resource {
+            id: free_id(&name, "resource", |id| board.resources.contains_key(id)),
+            name,
+            aliases: Vec::new(),
+            kind: KIND.to_owned(),
+            capacity: 1,
+            attributes: BTreeMap::new(),
+        }),
+    })
+}

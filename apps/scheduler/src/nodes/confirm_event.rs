@@ -1,0 +1,222 @@
+//! Writes the calendar: a new event, a modification, or a cancellation. Everything is checked again inside the
+//! transaction.
+
+use std::sync::{Arc, OnceLock};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use superstep::core::time::Time;
+use superstep::{Error, ErrorCode, Interrupts, NodeError, Result, RunContext, TaskContext, View};
+
+use crate::agents::agent_update::{json, or_record_error, proposed, reject_proposal, with_final_answer};
+use crate::agents::{can_modify_instances, time_zone_of, visible_title, words};
+use crate::calendar::series::{self, SeriesSelection};
+use crate::calendar::{CalendarSnapshot, Event, TimeRange};
+use crate::context::{self, SchedulerContext};
+use crate::models::{EventStatus, EventType, ProposedEvent};
+use crate::planning::event_plan::EventTarget;
+use crate::state::request_state::{self, ConfirmationDecision};
+use crate::state::{FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
+use crate::state_utils::{validate_state_transition, with_transition};
+use crate::store::IdempotentResult;
+use crate::store::audit::{AuditEntry, RecordKind};
+
+/// What the user says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfirmationAnswer {
+    /// Whether the calendar is written.
+    pub confirm: bool,
+}
+
+/// Writes the calendar, after a confirmation by the user if one is required.
+pub(crate) async fn confirm_event(
+    state: View<FamilySchedulerState>,
+    home: RunContext<SchedulerContext>,
+    cx: TaskContext,
+    ask: Interrupts,
+) -> Result<FamilySchedulerStateUpdate, NodeError> {
+    let is_cancel = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Cancel);
+    let given = match request_state::given(&state) {
+        // The user answered before, and then the calendar store was unavailable.
+        Some(given) => given,
+        None => {
+            let question = cx.once("question", confirmation_question(&state, &home, is_cancel)).await;
+            let question: Option<String> = match question {
+                Ok(question) => question,
+                Err(error) => {
+                    return or_record_error(Err(error.into_error()), (&state, "confirm_event"), &home, &cx).await;
+                }
+            };
+            let confirm = match question {
+                Some(question) => ask_user(&state, &ask, question).await?,
+                None => true,
+            };
+            ConfirmationDecision { confirm, task: cx.idempotency_key().to_string() }
+        }
+    };
+    let worked = match (given.confirm, is_cancel) {
+        (false, _) => declined(&state, &home, &cx).await,
+        (true, true) => cancelled(&state, &home, &cx, &given.task).await,
+        (true, false) => confirmed(&state, &home, &cx, &given.task).await,
+    };
+    match worked {
+        Ok(update) => Ok(update),
+        failed => {
+            let update = or_record_error(failed, (&state, "confirm_event"), &home, &cx).await?;
+            Ok(update.notes((request_state::GIVEN.to_owned(), json(&given)?)))
+        }
+    }
+}
+
+async fn ask_user(state: &FamilySchedulerState, ask: &Interrupts, question: String) -> Result<bool, NodeError> {
+    let shown = json!({ "kind": "confirmation", "question": question, "understood": state.parsed_event_data });
+    let answer: ConfirmationAnswer = ask.raise("confirmation", shown).await?;
+    Ok(answer.confirm)
+}
+
+/// Returns the confirmation question in the time zone of the user; `None` if no confirmation is required.
+async fn confirmation_question(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    is_cancel: bool,
+) -> Result<Option<String>> {
+    let board = home.snapshot().await?;
+    let zone = time_zone_of(&board, &state.user_id)?;
+    if !is_cancel {
+        let Some(event) = state.proposed_event.as_ref().filter(|_| request_state::must_ask(state)) else {
+            return Ok(None);
+        };
+        let span = TimeRange { start: event.start_time, end: event.end_time };
+        return Ok(Some(format!(
+            "Shall I plan {} for {}?",
+            words::quoted(&event.title),
+            words::format_range(&zone, &span)
+        )));
+    }
+    let target = EventTarget::from_parsed(&request_state::understood(state)?, &board).ok();
+    let target = target.and_then(|target| Some((board.events.get(&target.event)?, target)));
+    // No confirmation for an event that is gone. The cancellation finds out whether this request removed it.
+    let Some((event, target)) = target else { return Ok(None) };
+    let is_theirs = event.owner == state.user_id && !board.family.always_ask;
+    let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &target.range));
+    let is_series = event.recurrence.is_some() || event.recurrence_override.is_some();
+    let what = match target.selection {
+        SeriesSelection::All if is_series => format!("all of {title}"),
+        SeriesSelection::Following(_) => format!("{title} on {when} and all that follow"),
+        SeriesSelection::All | SeriesSelection::This(_) => format!("{title} on {when}"),
+    };
+    Ok((!is_theirs).then(|| format!("Shall I cancel {what}?")))
+}
+
+async fn declined(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    cx: &TaskContext,
+) -> Result<FamilySchedulerStateUpdate> {
+    let now = context::now(cx)?;
+    let event = state.proposed_event.clone().map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
+    if let Some(event) = &event {
+        reject_proposal(home, &state.user_id, &event.event_id).await?;
+    }
+    let update = complete_workflow(state, "All right, nothing was changed.", now).proposed_event(event);
+    Ok(update.notes((request_state::DECLINED.to_owned(), true.into())))
+}
+
+async fn cancelled(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    cx: &TaskContext,
+    task: &str,
+) -> Result<FamilySchedulerStateUpdate> {
+    let (now, understood, who) = (context::now(cx)?, request_state::understood(state)?, state.user_id.clone());
+    let title = understood.data.title.clone().unwrap_or_else(|| "It".to_owned());
+    let cancel = move |board: &CalendarSnapshot| {
+        let target = EventTarget::from_parsed(&understood, board)?;
+        check_right(board, &who, &target, "cancel")?;
+        series::cancel(board, &target.event, target.selection, now)
+    };
+    // Idempotent: the node can run again after a crash.
+    home.store.change_once(&home.family_id, (&state.user_id, "cancel"), task, cancel).await?;
+    Ok(complete_workflow(state, &format!("{} is cancelled.", words::quoted(&title)), now))
+}
+
+async fn confirmed(
+    state: &FamilySchedulerState,
+    home: &SchedulerContext,
+    cx: &TaskContext,
+    task: &str,
+) -> Result<FamilySchedulerStateUpdate> {
+    validate_state_transition(state, "confirm_event").map_err(|why| Error::new(ErrorCode::TypeMismatch, why))?;
+    // Everything that can fail is done before the write, so that a written change is never reported as failed.
+    let (now, board) = (context::now(cx)?, home.snapshot().await?);
+    let zone = time_zone_of(&board, &state.user_id)?;
+    let Some(event) = write(state, home, task, now).await? else {
+        // Another change was written first: conflicts are detected again, and the user is asked again.
+        let update =
+            with_transition(FamilySchedulerState::update(), state.current_step, WorkflowStep::ResourceCheck, now);
+        let update = update.workflow_status(WorkflowStatus::InProgress);
+        return Ok(update.notes((request_state::GIVEN.to_owned(), Value::Null)));
+    };
+    let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &event.span));
+    let is_change = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Modify);
+    let is_given_up = event.status == EventStatus::Rejected;
+    let answer = match (is_given_up, &event.recurrence) {
+        (true, _) if is_change => format!("{title} stays as it is."),
+        (true, _) => format!("{title} is not planned."),
+        (false, None) => format!("{title} is on the calendar: {when}."),
+        (false, Some(_)) if is_change => format!("{title} is on the calendar, next on {when}."),
+        (false, Some(_)) => format!("{title} is on the calendar, first on {when}."),
+    };
+    let status = if is_given_up { EventStatus::Rejected } else { EventStatus::Confirmed };
+    let update = complete_workflow(state, &answer, now).proposed_event(Some(proposed(&event, status)));
+    Ok(update.notes((request_state::DECLINED.to_owned(), is_given_up.into())))
+}
+
+/// Writes the plan unless a conflict blocks it. Returns the event as shown to users, or `None` if it is blocked.
+async fn write(state: &FamilySchedulerState, home: &SchedulerContext, task: &str, now: Time) -> Result<Option<Event>> {
+    let (seen, plan, who) = (Arc::new(OnceLock::new()), request_state::plan(state)?, state.user_id.clone());
+    let decided = seen.clone();
+    let decide = move |board: &CalendarSnapshot| {
+        let drawn = plan.apply_to(board, &who, now)?;
+        if let Some(target) = plan.target() {
+            check_right(board, &who, target, "change")?;
+        }
+        if drawn.conflicts(board, &who, now)?.is_blocking() {
+            return Ok(Vec::new());
+        }
+        // `set` cannot fail: the closure runs at most once.
+        let _ = decided.set(drawn.next_instance(now)?);
+        Ok(drawn.confirmed())
+    };
+    let done = home.store.change_once(&home.family_id, (&state.user_id, "confirm"), task, decide).await?;
+    match (done, &state.proposed_event) {
+        (IdempotentResult::AlreadyApplied(entry), Some(event)) => event_from_audit(&entry, event).map(Some),
+        _ => Ok(seen.get().cloned()),
+    }
+}
+
+/// Returns the event of an earlier write from the audit entry, at the proposed time.
+fn event_from_audit(entry: &AuditEntry, proposed: &ProposedEvent) -> Result<Event> {
+    let image = entry.images.iter().find(|image| image.kind == RecordKind::Event && image.id == proposed.event_id);
+    let image = image.and_then(|image| image.after.clone()).unwrap_or_default();
+    let event: Event = serde_json::from_value(image).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(Event { span: TimeRange { start: proposed.start_time, end: proposed.end_time }, ..event })
+}
+
+fn check_right(board: &CalendarSnapshot, who: &str, target: &EventTarget, what: &str) -> Result<()> {
+    let is_barred = |event: &&Arc<Event>| !can_modify_instances(board, who, event, target.selection);
+    match board.events.get(&target.event).filter(is_barred) {
+        None => Ok(()),
+        Some(event) => {
+            let fact = format!("{} is not yours to {what}", words::quoted(&visible_title(board, who, event)));
+            Err(Error::new(ErrorCode::PolicyRefused, fact))
+        }
+    }
+}
+
+fn complete_workflow(state: &FamilySchedulerState, answer: &str, now: Time) -> FamilySchedulerStateUpdate {
+    let update = with_transition(FamilySchedulerState::update(), state.current_step, WorkflowStep::Confirmation, now);
+    with_final_answer(update.workflow_status(WorkflowStatus::InProgress), WorkflowStatus::Completed, answer, now)
+}

@@ -1,0 +1,208 @@
+//! Compares the parse of the language model with that of the rules. Where they disagree, the family is asked.
+
+use std::collections::BTreeSet;
+
+use super::dates::format_date;
+use super::merge_parses::{RuleParse, has_span};
+use super::{Ambiguity, ParsedRequest, SeriesScope, SpanKind};
+use crate::agents::words;
+use crate::calendar::{CalendarSnapshot, TimeRange};
+use crate::models::EventType;
+use crate::state_utils::SURE;
+use crate::zone::NamedTimeZone;
+
+/// Maximum confidence if model and rules disagree.
+const UNSURE: f64 = 0.69;
+
+/// An exact time range, or a range that contains the event.
+#[derive(Clone, Copy)]
+enum TimeReading {
+    At(TimeRange),
+    Within(TimeRange),
+}
+
+/// Compares the parse of the model with that of the rules and lowers the confidence if they disagree. A time that
+/// only the rules found is added, and the family is asked about it.
+pub(super) fn compare(
+    understood: &mut ParsedRequest,
+    rules: RuleParse<'_>,
+    board: &CalendarSnapshot,
+    zone: &NamedTimeZone,
+) {
+    let other = rules.whole;
+    let (wanted, is_same_intent) = (understood.data.event_type, understood.data.event_type == other.data.event_type);
+    let is_change = matches!(wanted, EventType::Modify | EventType::Cancel);
+    let is_alone =
+        is_change && understood.event_ids.len() == 1 && !(is_same_intent && other.event_ids == understood.event_ids);
+    if is_alone {
+        // The title of an event, written by another member, may be a prompt injection. The question also names the
+        // time.
+        return record_disagreement(
+            understood,
+            "which event is meant",
+            Ambiguity::new(SpanKind::Event, confirm_model_intent(understood, board, zone)),
+        );
+    }
+    // A query writes nothing, so times are not compared if the rules did not recognise the query.
+    if is_same_intent || wanted != EventType::Query {
+        compare_times(understood, rules, zone);
+    }
+    // The family decides about `All lessons next week`, not the model.
+    let is_open =
+        other.ambiguities.iter().any(|doubt| doubt.about == SpanKind::Scope) && other.confidence.value() < SURE;
+    if is_same_intent && is_open && rules.last.is_none() {
+        understood.confidence = understood.confidence.at_most(UNSURE);
+    }
+    // Rules without sufficient confidence cannot contradict the intent.
+    if !is_same_intent && other.confidence.value() >= SURE {
+        record_disagreement(
+            understood,
+            "what is wanted",
+            Ambiguity::new(SpanKind::Intent, confirm_model_intent(understood, board, zone)),
+        );
+    }
+}
+
+/// Returns the question for a request that the rules did not recognise.
+fn confirm_model_intent(understood: &ParsedRequest, board: &CalendarSnapshot, zone: &NamedTimeZone) -> String {
+    let event = understood.event_ids.first().and_then(|id| board.events.get(id));
+    let title = event.map(|event| event.title.as_str()).or(understood.data.title.as_deref());
+    let name = title.map_or_else(|| "something".to_owned(), words::quoted);
+    let one = understood.instance.map(|at| format!("{name} on {}", words::format_range(zone, &at)));
+    let one = one.unwrap_or_else(|| name.clone());
+    let which = match understood.scope {
+        Some(SeriesScope::All) => format!("all of {name}"),
+        Some(SeriesScope::Following) => format!("{one} and all that follow"),
+        Some(SeriesScope::This) | None => one,
+    };
+    let to = when(understood).map(|when| told(when, zone));
+    match (understood.data.event_type, to) {
+        (EventType::Create, Some(to)) => format!("Shall I plan {name} for {to}?"),
+        (EventType::Create, None) => format!("Shall I plan {name}?"),
+        (EventType::Modify, Some(to)) => format!("Shall I change {which}, to {to}?"),
+        (EventType::Modify, None) => format!("Shall I change {which}?"),
+        (EventType::Cancel, _) => format!("Shall I cancel {which}?"),
+        (EventType::Query, _) => "Do you want to know something about the calendar?".to_owned(),
+    }
+}
+
+/// Returns the question if the model selects other instances of a series than the rules, whose selection is kept.
+pub(super) fn series_disagreement(
+    understood: &ParsedRequest,
+    (scope, instance): (Option<SeriesScope>, Option<TimeRange>),
+    zone: &NamedTimeZone,
+) -> Option<Ambiguity> {
+    let at = understood.instance?;
+    let day = format_date(zone.to_local(at.start).date());
+    if scope.is_none_or(|scope| scope == understood.scope.unwrap_or(SeriesScope::This)) {
+        let is_other = instance.is_some_and(|instance| instance != at);
+        return is_other.then(|| Ambiguity::new(SpanKind::Event, format!("Is the one on {day} meant?")));
+    }
+    let question = match understood.scope {
+        None => format!("Only the one on {day}, or all of them?"),
+        Some(SeriesScope::This) => format!("Is only the one on {day} meant?"),
+        Some(SeriesScope::Following) => format!("Is the one on {day} meant, with all that follow?"),
+        Some(SeriesScope::All) => "Are all of them meant?".to_owned(),
+    };
+    Some(Ambiguity::new(SpanKind::Scope, question))
+}
+
+fn compare_times(understood: &mut ParsedRequest, rules: RuleParse<'_>, zone: &NamedTimeZone) {
+    let (other, last) = (rules.whole, rules.last_answer_with_time());
+    let is_it = |when: TimeReading| Ambiguity::new(SpanKind::Time, format!("Is it {}?", told(when, zone)));
+    match (when(last.unwrap_or(other)), when(understood)) {
+        (None, None) => {}
+        (Some(theirs), Some(own)) => {
+            let is_same = match last {
+                Some(last) => is_same_in_part((theirs, own), last, zone),
+                None => is_same((theirs, own), other, zone),
+            };
+            if !is_same {
+                ask_which((theirs, own), understood, zone);
+            }
+        }
+        (None, Some(own)) => record_disagreement(understood, "when it is", is_it(own)),
+        (Some(theirs), None) => {
+            take(understood, theirs);
+            record_disagreement(understood, "when it is", is_it(theirs));
+        }
+    }
+    let parts = |rule: &Option<String>| -> BTreeSet<String> {
+        rule.iter().flat_map(|rule| rule.split(';')).map(str::to_owned).collect()
+    };
+    if parts(&understood.data.recurrence_rule) != parts(&other.data.recurrence_rule) {
+        let question = match &understood.data.recurrence_rule {
+            Some(rule) => format!("Does it repeat ({rule})?"),
+            None => "Is it only once?".to_owned(),
+        };
+        record_disagreement(understood, "how it repeats", Ambiguity::new(SpanKind::Repeat, question));
+    }
+}
+
+fn when(understood: &ParsedRequest) -> Option<TimeReading> {
+    let data = &understood.data;
+    let exact = data.start_time.zip(data.end_time).map(|(start, end)| TimeReading::At(TimeRange { start, end }));
+    exact.or(understood.time_window.map(TimeReading::Within))
+}
+
+/// True if both times are equal. The duration is compared only if a duration or a range was given.
+fn is_same((theirs, own): (TimeReading, TimeReading), rules: &ParsedRequest, zone: &NamedTimeZone) -> bool {
+    let (theirs, own) = match (theirs, own) {
+        (TimeReading::At(theirs), TimeReading::At(own)) => (theirs, own),
+        (TimeReading::Within(theirs), TimeReading::Within(own)) => return theirs.overlaps(&own),
+        _ => return false,
+    };
+    let is_range = rules.spans.iter().any(|found| found.part == SpanKind::Time && found.value.contains(" - "));
+    let is_long = !(is_range || has_span(rules, SpanKind::Length)) || theirs.minutes() == own.minutes();
+    // For a query without a time of day, the same date is sufficient.
+    if rules.data.event_type == EventType::Query && !has_span(rules, SpanKind::Time) {
+        return zone.to_local(theirs.start).date() == zone.to_local(own.start).date();
+    }
+    theirs.start == own.start && is_long
+}
+
+/// Compares only what the last answer contains: an answer with a time alone says nothing about the day, and vice
+/// versa.
+fn is_same_in_part((theirs, own): (TimeReading, TimeReading), last: &ParsedRequest, zone: &NamedTimeZone) -> bool {
+    let (TimeReading::At(theirs) | TimeReading::Within(theirs), TimeReading::At(own)) = (theirs, own) else {
+        return is_same((theirs, own), last, zone);
+    };
+    let (there, here) = (zone.to_local(theirs.start), zone.to_local(own.start));
+    let is_day = !has_span(last, SpanKind::Date) || there.date() == here.date();
+    is_day && (!has_span(last, SpanKind::Time) || there.time() == here.time())
+}
+
+fn ask_which((theirs, own): (TimeReading, TimeReading), understood: &mut ParsedRequest, zone: &NamedTimeZone) {
+    if let (TimeReading::At(theirs), TimeReading::At(own)) = (theirs, own) {
+        understood.time_options = vec![own, theirs];
+    }
+    let question = format!("Is it {}, or {}?", told(own, zone), told(theirs, zone));
+    record_disagreement(understood, "when it is", Ambiguity::new(SpanKind::Time, question));
+}
+
+fn told(when: TimeReading, zone: &NamedTimeZone) -> String {
+    match when {
+        TimeReading::At(span) => words::format_range(zone, &span),
+        TimeReading::Within(span) => format!("some time on {}", words::day(zone.to_local(span.start).date())),
+    }
+}
+
+fn take(understood: &mut ParsedRequest, when: TimeReading) {
+    match when {
+        TimeReading::At(span) => {
+            (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end));
+            if understood.data.event_type == EventType::Cancel {
+                understood.instance = Some(span);
+            }
+        }
+        TimeReading::Within(span) => understood.time_window = Some(span),
+    }
+}
+
+/// Limits the confidence and puts the question first.
+pub(super) fn record_disagreement(understood: &mut ParsedRequest, about: &str, doubt: Ambiguity) {
+    understood.confidence = understood.confidence.at_most(UNSURE);
+    understood.reasoning += &format!("; the two disagree on {about}");
+    understood.ambiguities.retain(|one| *one != doubt);
+    understood.ambiguities.insert(0, doubt);
+}

@@ -1,0 +1,57 @@
+//! Confidence of the rules: 0.30, plus the weights of the parts found, minus 0.20 per ambiguity and 0.10 per
+//! unknown name.
+
+use crate::models::{Confidence, EventType};
+
+/// Expected parts: name, weight in hundredths, and true if found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ConfidenceWeights(Vec<(&'static str, i32, bool)>);
+
+/// Initial confidence in hundredths.
+const START: i32 = 30;
+const PER_DOUBT: i32 = 20;
+const PER_UNKNOWN: i32 = 10;
+
+impl ConfidenceWeights {
+    pub(super) fn add(&mut self, name: &'static str, hundredths: i32, is_found: bool) {
+        self.0.push((name, hundredths, is_found));
+    }
+
+    /// Computes the confidence.
+    pub(super) fn confidence(&self, doubts: usize, unknown: usize) -> Confidence {
+        let found: i32 = self.0.iter().filter(|(_, _, is_found)| *is_found).map(|(_, hundredths, _)| hundredths).sum();
+        let many = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+        let less = many(doubts).saturating_mul(PER_DOUBT).saturating_add(many(unknown).saturating_mul(PER_UNKNOWN));
+        confidence((START + found).saturating_sub(less))
+    }
+
+    /// Formats the computation.
+    pub(super) fn explanation(&self, doubts: usize, unknown: usize) -> String {
+        let mut parts = vec!["0.30".to_owned()];
+        for (name, hundredths, is_found) in &self.0 {
+            match is_found {
+                true => parts.push(format!("+ 0.{hundredths:02} {name}")),
+                false => parts.push(format!("(no {name})")),
+            }
+        }
+        parts.extend((doubts > 0).then(|| format!("- {doubts} x 0.20 doubt")));
+        parts.extend((unknown > 0).then(|| format!("- {unknown} x 0.10 unknown name")));
+        parts.join(" ")
+    }
+}
+
+/// Converts hundredths to a confidence between 0.05 and 0.99.
+pub(super) fn confidence(hundredths: i32) -> Confidence {
+    let value = f64::from(hundredths.clamp(5, 99)) / 100.0;
+    Confidence::new(value).expect("it lies between 0.05 and 0.99")
+}
+
+/// Returns the name of an intent.
+pub(super) fn name(wanted: EventType) -> &'static str {
+    match wanted {
+        EventType::Create => "create",
+        EventType::Modify => "modify",
+        EventType::Cancel => "cancel",
+        EventType::Query => "query",
+    }
+}

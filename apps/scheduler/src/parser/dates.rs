@@ -1,0 +1,302 @@
+//! Parses dates: `tomorrow`, `next Tuesday`, `Jan 11`, `this weekend`.
+
+use jiff::civil::{Date, Weekday};
+
+use super::durations::SpokenDuration;
+use super::phrase_meaning::{DateMeaning, TimeUnit};
+use super::phrase_pattern::PhrasePattern;
+use super::phrase_reader::{PhraseReader, SlotValue};
+use super::token::TokenKind;
+
+/// Number of days for which a date without a year is taken as past, rather than as a date of next year.
+const JUST_PAST: i32 = 60;
+
+/// A range of dates, with exclusive end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DateRange {
+    /// First date.
+    pub(super) first: Date,
+    /// First date after the range.
+    pub(super) end: Date,
+    /// Form of the expression.
+    pub(super) how: DateForm,
+    /// Error as text, if the date is invalid.
+    pub(super) problem: Option<String>,
+}
+
+/// Form of a date expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DateForm {
+    /// A weekday, which may mean another week.
+    Weekday,
+    /// A weekday in the past.
+    Past,
+    /// An exact date.
+    Day,
+    /// A number of weeks, months or years from now. A weekday in the same sentence selects a date nearby.
+    Around,
+    /// A day of a month without the month.
+    Nth,
+    /// A day and a month without the year.
+    YearDay,
+    /// Several days.
+    Several,
+}
+
+impl DateRange {
+    /// Creates a range of one day.
+    pub(super) fn one(first: Date, how: DateForm) -> Self {
+        Self { first, end: plus(first, 1), how, problem: None }
+    }
+
+    /// Creates a range of several days.
+    pub(super) fn several(first: Date, end: Date) -> Self {
+        Self { first, end, how: DateForm::Several, problem: None }
+    }
+
+    /// True if the range contains the date.
+    pub(super) fn has(&self, date: Date) -> bool {
+        (self.first..self.end).contains(&date)
+    }
+
+    /// True if the expression means a single day.
+    pub(super) fn is_one(&self) -> bool {
+        self.how != DateForm::Several
+    }
+}
+
+/// Adds days to a date.
+pub(super) fn plus(date: Date, days: i32) -> Date {
+    jiff::Span::new().try_days(days).map_or(date, |span| date.saturating_add(span))
+}
+
+fn plus_months(date: Date, months: i32) -> Date {
+    jiff::Span::new().try_months(months).map_or(date, |span| date.saturating_add(span))
+}
+
+/// Parses a date expression at a token.
+pub(super) fn days(reader: &PhraseReader<'_>, at: usize) -> Option<(DateRange, usize)> {
+    longest(reader, &reader.language.dates, at)
+}
+
+/// Parses the name of a holiday at a token, valid only after words such as `on`: `Christmas` is part of many
+/// titles.
+pub(super) fn named_holiday(reader: &PhraseReader<'_>, at: usize) -> Option<(DateRange, usize)> {
+    longest(reader, &reader.language.feasts, at)
+}
+
+fn longest(reader: &PhraseReader<'_>, table: &[(PhrasePattern, DateMeaning)], at: usize) -> Option<(DateRange, usize)> {
+    let fits = table.iter().filter_map(|(pattern, sense)| {
+        let (values, end) = reader.match_pattern(pattern, at)?;
+        Some((resolve(reader, *sense, &values)?, end))
+    });
+    fits.reduce(|best, next| if next.1 > best.1 { next } else { best })
+}
+
+fn resolve(reader: &PhraseReader<'_>, sense: DateMeaning, values: &[SlotValue]) -> Option<DateRange> {
+    let today = reader.now.date();
+    let weekday = values.iter().find_map(|value| match value {
+        SlotValue::Weekdays(days) => days.first().copied(),
+        _ => None,
+    });
+    let coming = |weekday: Weekday| today.nth_weekday(1, weekday).unwrap_or(today);
+    Some(match sense {
+        DateMeaning::Offset(days) => DateRange::one(plus(today, days), DateForm::Day),
+        DateMeaning::Weekday => DateRange::one(coming(weekday?), DateForm::Weekday),
+        DateMeaning::ThisWeekday if weekday? == today.weekday() => DateRange::one(today, DateForm::Day),
+        DateMeaning::ThisWeekday => DateRange::one(coming(weekday?), DateForm::Day),
+        DateMeaning::NextWeekday => DateRange::one(in_week(week(reader, 1), weekday?), DateForm::Day),
+        DateMeaning::LastWeekday => DateRange::one(today.nth_weekday(-1, weekday?).ok()?, DateForm::Past),
+        DateMeaning::WeekAfter => DateRange::one(plus(coming(weekday?), 7), DateForm::Day),
+        DateMeaning::Weekend(weeks) => {
+            let saturday = in_week(plus(today, 7 * weeks), Weekday::Saturday);
+            // On a Sunday, "the weekend" is the current one.
+            let first = if today.weekday() == Weekday::Sunday { plus(saturday, -7) } else { saturday };
+            DateRange::several(first, plus(first, 2))
+        }
+        DateMeaning::Week(weeks) => DateRange::several(week(reader, weeks), week(reader, weeks + 1)),
+        DateMeaning::Month(months) => {
+            let first = plus_months(today.first_of_month(), months);
+            DateRange::several(first, plus_months(first, 1))
+        }
+        DateMeaning::Ahead => ahead(today, values)?,
+        DateMeaning::MonthDay | DateMeaning::DayMonth => month_day(today, values)?,
+        DateMeaning::Nth => nth(today, values)?,
+        DateMeaning::Feast(month, day) => on(today, None, month.unsigned_abs().into(), day.unsigned_abs().into()),
+        DateMeaning::PlaceOf => weekday_of(today, (place(values)?, weekday?), values)?,
+        DateMeaning::LastOf => weekday_of(today, (-1, weekday?), values)?,
+        DateMeaning::PlaceAhead(months) => weekday_in(today, (place(values)?, weekday?), months),
+        DateMeaning::LastAhead(months) => weekday_in(today, (-1, weekday?), months),
+        DateMeaning::InMonth => in_month(today, values)?,
+        DateMeaning::Digits => digits(reader, values)?,
+    })
+}
+
+/// Returns the first day of the week that is `weeks` weeks ahead.
+fn week(reader: &PhraseReader<'_>, weeks: i32) -> Date {
+    let today = reader.now.date();
+    let since = i32::from(today.weekday().since(reader.week_start));
+    plus(today, 7 * weeks - since)
+}
+
+/// Returns the first given weekday on or after a date.
+pub(super) fn in_week(first: Date, weekday: Weekday) -> Date {
+    plus(first, i32::from(weekday.since(first.weekday())))
+}
+
+fn ahead(today: Date, values: &[SlotValue]) -> Option<DateRange> {
+    let [SlotValue::Amount(amount), SlotValue::Unit(unit)] = values else { return None };
+    if matches!(unit, TimeUnit::Minute | TimeUnit::Hour) || !(0.0..=1_000.0).contains(amount) {
+        return None;
+    }
+    // The cast is safe: at most 1,000.
+    let amount = amount.round() as i32;
+    let length = match unit {
+        TimeUnit::Week => SpokenDuration { days: 7 * amount, ..SpokenDuration::default() },
+        TimeUnit::Month => SpokenDuration { months: amount, ..SpokenDuration::default() },
+        TimeUnit::Year => SpokenDuration { months: 12 * amount, ..SpokenDuration::default() },
+        _ => SpokenDuration { days: amount, ..SpokenDuration::default() },
+    };
+    let how = if matches!(unit, TimeUnit::Day) { DateForm::Day } else { DateForm::Around };
+    Some(DateRange::one(length.from(today.into(), true).date(), how))
+}
+
+fn month_day(today: Date, values: &[SlotValue]) -> Option<DateRange> {
+    let month =
+        values.iter().find_map(|value| if let SlotValue::Month(month) = value { Some(*month) } else { None })?;
+    let day = values.iter().find_map(|value| if let SlotValue::Nth(day) = value { Some(*day) } else { None })?;
+    let year = values.iter().find_map(|value| if let SlotValue::Year(year) = value { Some(*year) } else { None });
+    Some(on(today, year, month.unsigned_abs().into(), day))
+}
+
+/// Parses two days of one month.
+pub(super) fn day_range(today: Date, values: &[SlotValue]) -> Option<(DateRange, DateRange)> {
+    let month =
+        values.iter().find_map(|value| if let SlotValue::Month(month) = value { Some(*month) } else { None })?;
+    let mut days = values.iter().filter_map(|value| if let SlotValue::Nth(day) = value { Some(*day) } else { None });
+    let on = |day: u32| on(today, None, month.unsigned_abs().into(), day);
+    Some((on(days.next()?), on(days.next()?)))
+}
+
+/// Creates a date from month and day. Without a year, the next such date, unless the last one is at most
+/// `JUST_PAST` days ago.
+fn on(today: Date, year: Option<u32>, month: u32, day: u32) -> DateRange {
+    let of = |year: i16| Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok();
+    if let Some(year) = year {
+        let year = if year < 100 { year + 2_000 } else { year };
+        let found = i16::try_from(year).ok().and_then(of);
+        return found.map_or_else(|| none(today, month, day, Some(year)), |date| DateRange::one(date, DateForm::Day));
+    }
+    // Eight years, so that 29 February is found.
+    let found = (0..8).filter_map(|more| of(today.year().saturating_add(more)));
+    let mut found = found.filter(|date| *date >= plus(today, -JUST_PAST));
+    found.next().map_or_else(|| none(today, month, day, None), |date| DateRange::one(date, DateForm::YearDay))
+}
+
+fn none(today: Date, month: u32, day: u32, year: Option<u32>) -> DateRange {
+    let name = usize::try_from(month).ok().and_then(|month| MONTHS.get(month.wrapping_sub(1)));
+    let problem = match (name, year) {
+        (Some(name), Some(year)) => format!("{day} {name} {year} does not exist"),
+        (Some(name), None) => format!("{day} {name} does not exist"),
+        (None, _) => format!("there is no month {month}"),
+    };
+    DateRange { problem: Some(problem), ..DateRange::one(today, DateForm::Day) }
+}
+
+fn nth(today: Date, values: &[SlotValue]) -> Option<DateRange> {
+    let [SlotValue::Nth(day), ..] = values else { return None };
+    let Some(day) = i8::try_from(*day).ok().filter(|day| (1..=31).contains(day)) else {
+        let problem = format!("no month has a day {day}");
+        return Some(DateRange { problem: Some(problem), ..DateRange::one(today, DateForm::Day) });
+    };
+    let months = (0..12).map(|months| plus_months(today.first_of_month(), months));
+    let mut found = months.filter_map(|first| Date::new(first.year(), first.month(), day).ok());
+    found.find(|date| *date >= today).map(|date| DateRange::one(date, DateForm::Nth))
+}
+
+/// Returns the dates with a day number near another date that are not in the past: same month first, then the next
+/// month, then the previous one.
+pub(super) fn nth_around(nth: i8, day: Date, today: Date) -> Vec<Date> {
+    let months = [0, 1, -1].map(|more| plus_months(day.first_of_month(), more));
+    let dates = months.iter().filter_map(|first| Date::new(first.year(), first.month(), nth).ok());
+    dates.filter(|date| *date >= today).collect()
+}
+
+/// Returns the ordinal of a weekday in its month.
+fn place(values: &[SlotValue]) -> Option<i8> {
+    values.iter().find_map(|value| if let SlotValue::Nth(nth) = value { i8::try_from(*nth).ok() } else { None })
+}
+
+/// Resolves `the second Saturday in December`: the next one, unless a year was given.
+fn weekday_of(today: Date, (place, weekday): (i8, Weekday), values: &[SlotValue]) -> Option<DateRange> {
+    let month =
+        values.iter().find_map(|value| if let SlotValue::Month(month) = value { Some(*month) } else { None })?;
+    let said = year(values);
+    let years = said.map_or_else(|| vec![today.year(), today.year().saturating_add(1)], |year| vec![year]);
+    let of = |year: i16| Date::new(year, month, 1).ok()?.nth_weekday_of_month(place, weekday).ok();
+    let mut found = years.into_iter().filter_map(of).filter(|date| said.is_some() || *date >= today);
+    Some(found.next().map_or_else(|| no_such_weekday(today), |date| DateRange::one(date, DateForm::Day)))
+}
+
+/// Resolves the nth weekday of the month that is `months` months ahead.
+fn weekday_in(today: Date, (place, weekday): (i8, Weekday), months: i32) -> DateRange {
+    let first = plus_months(today.first_of_month(), months);
+    let found = first.nth_weekday_of_month(place, weekday);
+    found.map_or_else(|_| no_such_weekday(today), |date| DateRange::one(date, DateForm::Day))
+}
+
+fn no_such_weekday(today: Date) -> DateRange {
+    DateRange { problem: Some("that month has no such day".to_owned()), ..DateRange::one(today, DateForm::Day) }
+}
+
+fn year(values: &[SlotValue]) -> Option<i16> {
+    values.iter().find_map(|value| if let SlotValue::Year(year) = value { i16::try_from(*year).ok() } else { None })
+}
+
+/// Returns the whole of a month, the next one unless a year was given.
+pub(super) fn in_month(today: Date, values: &[SlotValue]) -> Option<DateRange> {
+    let month =
+        values.iter().find_map(|value| if let SlotValue::Month(month) = value { Some(*month) } else { None })?;
+    let year = year(values);
+    let year = year.unwrap_or_else(|| today.year() + i16::from(month < today.month()));
+    let first = Date::new(year, month, 1).ok()?;
+    Some(DateRange::several(first, plus_months(first, 1)))
+}
+
+fn digits(reader: &PhraseReader<'_>, values: &[SlotValue]) -> Option<DateRange> {
+    let [SlotValue::Digits(kind)] = values else { return None };
+    let today = reader.now.date();
+    match *kind {
+        TokenKind::Iso(year, month, day) => Some(on(today, Some(year), month, day)),
+        TokenKind::Slashed(first, second, year) => {
+            let is_month_first = reader.language.words.is_month_first && first <= 12;
+            let (month, day) = if is_month_first { (first, second) } else { (second, first) };
+            ((1..=12).contains(&month) && day >= 1).then(|| on(today, year, month, day))
+        }
+        TokenKind::Dotted(day, month, year) => {
+            ((1..=12).contains(&month) && (1..=31).contains(&day)).then(|| on(today, year, month, day))
+        }
+        _ => None,
+    }
+}
+
+/// Month names for answers.
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// Formats a date for answers: `Monday 5 January`.
+pub(super) fn format_date(date: Date) -> String {
+    date.strftime("%A %-d %B").to_string()
+}

@@ -1,0 +1,231 @@
+//! Output of the language model: its JSON form, and the resolution of names.
+//!
+//! A value that violates the form is rejected with its JSON pointer (`TypeMismatch`). An unknown name is valid: the
+//! name is kept, and the family is asked about it.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use superstep::core::error::Diagnostic;
+use superstep::core::time::Time;
+use superstep::models::ResponseFormat;
+use superstep::{Error, ErrorCode, Result};
+
+use super::name_mentions::near;
+use super::token::fold;
+use super::{EventEdit, SeriesScope, UnknownName};
+use crate::calendar::{CalendarSnapshot, Flexibility, Priority};
+use crate::models::{self, Confidence, EventType, QueryType};
+use crate::zone::NamedTimeZone;
+
+/// The meaning of what was said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelParse {
+    /// `create` something new, `modify` or `cancel` what is on the calendar, `query` to know something.
+    pub event_type: EventType,
+    /// What a question asks for; null unless `event_type` is `query`.
+    #[serde(default)]
+    pub query_type: Option<QueryType>,
+    /// What it is, without people, things and times.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// When it starts, as `2026-01-10T14:00` on the clocks of the family; null unless both day and time were said.
+    #[serde(default)]
+    pub start_time: Option<String>,
+    /// When it ends; null unless that or a length was said.
+    #[serde(default)]
+    pub end_time: Option<String>,
+    /// Where only a stretch of time was said, as `Saturday afternoon`: its start.
+    #[serde(default)]
+    pub earliest: Option<String>,
+    /// The end of that stretch.
+    #[serde(default)]
+    pub latest: Option<String>,
+    /// Whether it is a matter of whole days.
+    #[serde(default)]
+    pub is_all_day: bool,
+    /// Ids of members; a name that is in no list as it was said.
+    #[serde(default)]
+    pub participants: Vec<String>,
+    /// Ids of things; a name that is in no list as it was said.
+    #[serde(default)]
+    pub resources: Vec<String>,
+    /// How it repeats: the value of RRULE.
+    #[serde(default)]
+    pub recurrence_rule: Option<String>,
+    /// How much it matters, if that was said.
+    #[serde(default)]
+    pub priority: Option<Priority>,
+    /// How far it may be moved, if that was said.
+    #[serde(default)]
+    pub flexibility: Option<Flexibility>,
+    /// Ids of all events that may be meant, for `modify` and `cancel`.
+    #[serde(default)]
+    pub events: Vec<String>,
+    /// The start of the one of a series that is meant, if that was said.
+    #[serde(default)]
+    pub occurrence: Option<String>,
+    /// Which of a series, if that was said.
+    #[serde(default)]
+    pub scope: Option<SeriesScope>,
+    /// What a change does besides the time.
+    #[serde(default)]
+    pub edit: EventEdit,
+    /// How sure you are, from 0 to 1.
+    pub confidence: Confidence,
+}
+
+impl ModelParse {
+    /// Parses the output of a model.
+    ///
+    /// # Errors
+    /// Returns `TypeMismatch` with the JSON pointer of the invalid value.
+    pub fn read(said: Value) -> Result<Self> {
+        models::from_json(said).map_err(|error| match error.diagnostics().first() {
+            Some(problem) => invalid_model_output(&problem.pointer, &problem.message),
+            None => error,
+        })
+    }
+}
+
+/// Returns the JSON Schema for the model output. Every field is required, because some providers accept no optional
+/// fields.
+pub(super) fn answer_format() -> ResponseFormat {
+    let mut form = ResponseFormat::of::<ModelParse>();
+    let schema = Arc::make_mut(&mut form.schema);
+    require_all(schema);
+    schema["$defs"].as_object_mut().into_iter().flat_map(|parts| parts.values_mut()).for_each(require_all);
+    form
+}
+
+fn require_all(schema: &mut Value) {
+    let Some(fields) = schema["properties"].as_object_mut() else { return };
+    for field in fields.values_mut().filter_map(Value::as_object_mut) {
+        field.remove("default");
+    }
+    let names: Vec<String> = fields.keys().cloned().collect();
+    schema["required"] = json!(names);
+}
+
+/// Creates the error for invalid model output.
+pub(super) fn invalid_model_output(pointer: &str, why: &str) -> Error {
+    let problem = Diagnostic { pointer: pointer.to_owned(), message: why.to_owned(), help: None };
+    let fact = format!("the language model gave an answer that does not fit at `{pointer}`: {why}");
+    Error::with_diagnostics(ErrorCode::TypeMismatch, fact, vec![problem])
+}
+
+/// Parses a time in the model output: `None` if the field is empty, an error text if the local time does not exist.
+///
+/// # Errors
+/// Returns `TypeMismatch` if the text is not formatted as a time.
+pub(super) fn time(text: Option<&String>, pointer: &str, zone: &NamedTimeZone) -> Result<Option<Result<Time, String>>> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let is_shaped = text.len() >= 16
+        && text.bytes().zip(*b"0000-00-00T00:00").all(|(byte, shape)| match shape {
+            b'0' => byte.is_ascii_digit(),
+            b'T' => matches!(byte, b'T' | b't' | b' '),
+            shape => byte == shape,
+        });
+    if !is_shaped {
+        return Err(invalid_model_output(pointer, &format!("`{text}` is not written like `2026-01-10T14:00`")));
+    }
+    let time = Time::parse_event(text, zone.name()).map_err(|_| format!("there is no {}", &text[..16]));
+    Ok(Some(time.map(|time| zone.with_local_offset(time).unwrap_or(time))))
+}
+
+/// Resolves names to ids and collects unknown names.
+pub(super) struct NameResolver<'a> {
+    board: &'a CalendarSnapshot,
+    pub(super) unknown: Vec<UnknownName>,
+}
+
+impl<'a> NameResolver<'a> {
+    pub(super) fn new(board: &'a CalendarSnapshot) -> Self {
+        Self { board, unknown: Vec::new() }
+    }
+
+    pub(super) fn resolve_members(&mut self, names: &[String]) -> Vec<String> {
+        let known = self.board.members.values().map(|one| (one.id.as_str(), one.name.as_str(), one.aliases.as_slice()));
+        let known: Vec<_> = known.collect();
+        self.find(names, &known, false)
+    }
+
+    pub(super) fn resolve_resources(&mut self, names: &[String]) -> Vec<String> {
+        let things = self.board.resources.values();
+        let known: Vec<_> = things.map(|one| (one.id.as_str(), one.name.as_str(), one.aliases.as_slice())).collect();
+        self.find(names, &known, true)
+    }
+
+    fn find(&mut self, names: &[String], known: &[(&str, &str, &[String])], is_thing: bool) -> Vec<String> {
+        let mut ids: Vec<String> = Vec::new();
+        for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
+            let folded = fold(name);
+            let is_called = |one: &&(&str, &str, &[String])| {
+                fold(one.1) == folded || one.2.iter().any(|alias| fold(alias) == folded)
+            };
+            let by_id = known.iter().find(|one| one.0 == name);
+            match by_id.or_else(|| known.iter().find(is_called)) {
+                Some((id, ..)) if ids.iter().any(|known| known == id) => {}
+                Some((id, ..)) => ids.push((*id).to_owned()),
+                None if self.unknown.iter().any(|one| one.text == name) => {}
+                None => {
+                    let near = near(self.board, &folded, !is_thing);
+                    self.unknown.push(UnknownName { text: name.to_owned(), near, is_resource_like: is_thing });
+                }
+            }
+        }
+        ids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    /// R-FAM-110: all fields of the form are required and none has a default, so that every provider accepts it.
+    #[test]
+    fn the_form_requires_every_field() {
+        let schema = answer_format().schema;
+        let count = |object: &Value| (object["properties"].as_object().unwrap().len(), object["required"].clone());
+        let (fields, required) = count(&schema);
+        assert_eq!((fields, required.as_array().unwrap().len()), (18, 18), "{schema}");
+        let (fields, required) = count(&schema["$defs"]["EventEdit"]);
+        assert_eq!((fields, required.as_array().unwrap().len()), (5, 5), "{schema}");
+        assert!(!schema.to_string().contains("\"default\""), "{schema}");
+    }
+
+    /// R-FAM-110, R-FAM-126: ids, names and aliases are resolved; other names are kept, with similar ones.
+    #[test]
+    fn names_stand_for_somebody_or_stay_names() {
+        let board = sample::empty_family();
+        let mut named = NameResolver::new(&board);
+        let names = ["emma", "Mum", "Em", "Emmma", " "].map(str::to_owned);
+        assert_eq!(named.resolve_members(&names), ["emma", "mom"]);
+        assert_eq!(named.resolve_resources(&["Auto".to_owned(), "van".to_owned()]), ["car"]);
+        let unknown: Vec<_> = named.unknown.iter().map(|one| (one.text.as_str(), one.is_resource_like)).collect();
+        assert_eq!(unknown, [("Emmma", false), ("van", true)]);
+        assert_eq!(named.unknown[0].near, ["emma"]);
+    }
+
+    /// R-FAM-130, R-FAM-124: text that is not a time violates the form; a date that does not exist is an error
+    /// text.
+    #[test]
+    fn times_are_read_on_the_wall() {
+        let zone = NamedTimeZone::from_iana_name(sample::ZONE).unwrap();
+        let read = |text: &str| time(Some(&text.to_owned()), "/start_time", &zone);
+        let good = read("2026-01-10T14:00").unwrap().unwrap().unwrap();
+        assert_eq!(good.to_string(), "2026-01-10T14:00:00-05:00");
+        assert_eq!(read("2026-01-10T19:00:00Z").unwrap().unwrap().unwrap().to_string(), good.to_string());
+        assert!(read("").unwrap().is_none());
+        assert_eq!(read("2026-02-30T14:00").unwrap().unwrap().unwrap_err(), "there is no 2026-02-30T14:00");
+        let refused = read("saturday at two pm").unwrap_err();
+        assert_eq!(
+            (refused.code(), refused.diagnostics()[0].pointer.as_str()),
+            (ErrorCode::TypeMismatch, "/start_time")
+        );
+    }
+}

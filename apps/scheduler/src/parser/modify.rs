@@ -1,0 +1,357 @@
+//! Parses changes and cancellations: the event, the instances of a series, and the change.
+
+use jiff::civil::{Date, DateTime};
+
+use super::clock_time::{ClockTime, at};
+use super::dates::{DateForm, DateRange, day_range, format_date};
+use super::event_match::{EventClue, EventMatch, another, best_matches, picked};
+use super::phrase_meaning::{PhraseMeaning, VerbModifier};
+use super::phrase_reader::{PhraseMatch, SlotValue};
+use super::recurrence::RecurrencePhrase;
+use super::reschedule::{rescheduled, resolve_day_of_month};
+use super::resolve_time::next_weekday;
+use super::time_expressions::TimeExpressions;
+use super::{Ambiguity, SentenceParse, SeriesScope, SpanKind, title};
+use crate::calendar::TimeRange;
+
+/// Result of parsing a change or a cancellation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ModifyParse {
+    /// Events that may be meant.
+    pub(super) which: Vec<EventMatch>,
+    /// True if the first of them is certainly meant.
+    pub(super) is_matched: bool,
+    /// Selected instances of a series.
+    pub(super) scope: Option<SeriesScope>,
+    /// New time range, in local time.
+    pub(super) span: Option<(DateTime, DateTime)>,
+    /// New duration in minutes, if the duration was given and not the end.
+    pub(super) length: Option<i64>,
+    /// Local time range in which the event should be.
+    pub(super) within: Option<(DateTime, DateTime)>,
+    /// Candidate local time ranges, of which one is meant.
+    pub(super) either: Vec<(DateTime, DateTime)>,
+    /// New recurrence rule.
+    pub(super) rule: Option<String>,
+    /// New title.
+    pub(super) title: Option<String>,
+    /// True if the sentence says what to change.
+    pub(super) has_change: bool,
+    /// True if an ambiguity must be resolved by the user.
+    pub(super) is_open: bool,
+    /// Ambiguities.
+    pub(super) doubts: Vec<Ambiguity>,
+    /// Errors as text.
+    pub(super) problems: Vec<String>,
+}
+
+/// Parses a cancellation.
+pub(super) fn cancel(reading: &SentenceParse<'_>) -> ModifyParse {
+    let said = TimeExpressions::from_matches(&reading.findings, reading.today());
+    let mut changed = find_target_event(reading, &said, true, 0..reading.reader.tokens.len());
+    changed.has_change = true;
+    let is_dated = !said.days.is_empty() || said.time.is_some();
+    let only = ScopeHints { is_dated, is_onward: said.onward.is_some(), is_part: is_part(reading, &said) };
+    resolve_scope(reading, &mut changed, only);
+    if is_several(reading, &changed, &said) {
+        changed.doubts.push(Ambiguity::new(SpanKind::Scope, "There are several then; is it one of them, or all?"));
+        changed.scope = None;
+        changed.is_open = true;
+    }
+    if matches!(changed.scope, None | Some(SeriesScope::This))
+        && changed.is_matched
+        && (changed.scope.is_some() || !is_series(&changed.which[0]))
+    {
+        changed.span = changed.which[0].instance;
+    }
+    changed
+}
+
+/// True if days or an end were given, so that only a part of a series can be meant: `all lessons next week`.
+fn is_part(reading: &SentenceParse<'_>, said: &TimeExpressions) -> bool {
+    let is_limit = |finding: &PhraseMatch| match finding.sense {
+        PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..) => {
+            finding.values.iter().any(|value| matches!(value, SlotValue::Weekdays(_)))
+        }
+        PhraseMeaning::UntilDate | PhraseMeaning::UntilMonth | PhraseMeaning::UntilMonthEnd => true,
+        PhraseMeaning::Length | PhraseMeaning::Times | PhraseMeaning::Unclear => true,
+        _ => false,
+    };
+    !said.days.is_empty() || reading.findings.iter().any(is_limit)
+}
+
+/// True if a series has more than one instance in the given days.
+fn is_several(reading: &SentenceParse<'_>, changed: &ModifyParse, said: &TimeExpressions) -> bool {
+    let days = said.day().0.filter(|days| !days.is_one() && changed.scope == Some(SeriesScope::This));
+    let within = days.and_then(|days| {
+        let instant = |date| reading.zone.to_instant(at(date, 0)).ok();
+        TimeRange::new(instant(days.first)?.max(reading.request.now), instant(days.end)?)
+    });
+    let (Some(within), Some(one)) = (within, changed.which.first()) else { return false };
+    reading.request.snapshot.instances_of(&one.event, &within).is_ok_and(|instances| instances.len() > 1)
+}
+
+/// Parses a change.
+pub(super) fn modify(reading: &SentenceParse<'_>) -> ModifyParse {
+    let (old, new, border) = split(reading);
+    let is_split = border.is_some();
+    let words = match (reading.intent.way, border_word(reading)) {
+        (VerbModifier::Rename, Some(to)) => 0..to,
+        _ => 0..reading.reader.tokens.len(),
+    };
+    // Without a target word the given day may be the old or the new one.
+    let is_loose = !is_split && new.shift.is_none() && old.is_empty();
+    let mut changed = if is_loose {
+        find_target_event(reading, &new, false, words)
+    } else {
+        find_target_event(reading, &old, true, words)
+    };
+    let is_on_day =
+        |days: DateRange| changed.which.iter().any(|one| one.instance.is_some_and(|(at, _)| at.date() == days.first));
+    let is_dated = !old.days.is_empty() || old.time.is_some() || (is_loose && new.day().0.is_some_and(is_on_day));
+    changed.rule = rule(reading, &changed);
+    // `Move all lessons from Tuesday to Wednesday` is about all instances, `all lessons next week` is not.
+    let is_limit = |days: &DateRange| days.how != DateForm::Weekday;
+    let is_part = old.days.iter().any(is_limit) || is_loose && new.days.iter().any(|days| !days.is_one());
+    resolve_scope(reading, &mut changed, ScopeHints { is_dated, is_onward: false, is_part });
+    if let (VerbModifier::Rename, Some(to)) = (reading.intent.way, border_word(reading)) {
+        changed.title = title::title_of(&reading.reader, to + 1..reading.reader.tokens.len());
+        changed.has_change = changed.title.is_some();
+        return changed;
+    }
+    changed.has_change |= changed.rule.is_some();
+    apply(reading, &new, &mut changed);
+    changed
+}
+
+fn apply(reading: &SentenceParse<'_>, new: &TimeExpressions, changed: &mut ModifyParse) {
+    let wall = reading.wall(None);
+    let problems = new.days.iter().filter_map(|days| days.problem.clone());
+    let clocks = new.time.iter().flat_map(|time| time.clocks());
+    changed.problems.extend(problems.chain(clocks.filter_map(ClockTime::problem)));
+    let says_time = !new.days.is_empty() || new.time.is_some() || new.shift.is_some() || new.length.is_some();
+    if !changed.problems.is_empty() || !(says_time || new.part.is_some()) {
+        return;
+    }
+    changed.has_change = true;
+    let instance = if changed.is_matched { changed.which[0].instance } else { None };
+    let Some(instance) = instance else {
+        // The duration is unknown until the event is known.
+        let when = wall.create(new, None);
+        changed.span = when.span.filter(|_| when.has_date && when.has_time);
+        changed.length = when.length;
+        return;
+    };
+    let new = resolve_day_of_month(new, instance.0, wall.now.date(), changed);
+    let Some(span) = rescheduled(reading, &new, instance, changed) else { return };
+    match problem(span, wall.now) {
+        Some(problem) => changed.problems.push(problem),
+        None => changed.span = Some(span),
+    }
+}
+
+/// Checks a local time range. Returns the error if the range ends before it starts or is in the past.
+pub(crate) fn problem((start, end): (DateTime, DateTime), now: DateTime) -> Option<String> {
+    if end <= start {
+        return Some("then it ends before it starts".to_owned());
+    }
+    let was = || {
+        let (day, next) = (format_date(start.date()), next_weekday(start.date(), now));
+        format!("that was on {day} at {}; did you mean {next}?", start.strftime("%H:%M"))
+    };
+    (start < now).then(was)
+}
+
+/// Splits the time expressions into old and new time, and returns the index of the token at which the new time
+/// begins.
+fn split(reading: &SentenceParse<'_>) -> (TimeExpressions, TimeExpressions, Option<usize>) {
+    let (reader, today) = (&reading.reader, reading.today());
+    let lists = reader.language.words;
+    let is_target = |at: usize| {
+        let is_last = |finding: &&PhraseMatch| finding.from == at || finding.from == at + 1;
+        let counts = |finding: &&PhraseMatch| {
+            !matches!(finding.sense, PhraseMeaning::Which(_) | PhraseMeaning::Filler | PhraseMeaning::By)
+        };
+        !reading.intent.verb.contains(&at)
+            && reader.tokens[at].is_in(lists.targets)
+            && reading.findings.iter().filter(counts).any(|finding| is_last(&finding))
+    };
+    let border = (0..reader.tokens.len()).find(|at| is_target(*at));
+    let phrases = lists.instead_of.iter().map(|phrase| super::phrase_pattern::pattern(phrase));
+    let patterns: Vec<_> = phrases.collect();
+    let instead =
+        (0..reader.tokens.len()).find(|at| patterns.iter().any(|one| reader.match_pattern(one, *at).is_some()));
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    let repeats = reading
+        .findings
+        .iter()
+        .any(|one| matches!(one.sense, PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..)));
+    for finding in &reading.findings {
+        // `Put it off until Tuesday`: without a recurrence this is the new day.
+        let is_day = finding.sense == PhraseMeaning::UntilDate && !repeats;
+        let finding =
+            &PhraseMatch { sense: if is_day { PhraseMeaning::Date } else { finding.sense }, ..finding.clone() };
+        let is_after = border.is_none_or(|border| finding.from >= border);
+        let is_instead = instead.is_some_and(|instead| finding.from > instead);
+        let is_owner = reader.tokens[finding.to - 1].is_owner;
+        if let Some((first, second)) = from_to(finding, (today, is_after && border.is_some())) {
+            old.push(PhraseMatch { sense: PhraseMeaning::Date, values: vec![first], ..finding.clone() });
+            new.push(PhraseMatch { sense: PhraseMeaning::Date, values: vec![second], ..finding.clone() });
+        } else if is_instead || !is_after || is_owner {
+            old.push(finding.clone());
+        } else {
+            new.push(finding.clone());
+        }
+    }
+    let (mut old, mut new) = (TimeExpressions::from_matches(&old, today), TimeExpressions::from_matches(&new, today));
+    // With a shift, all days describe the old time, and the shift may precede the day.
+    if old.shift.is_some() || new.shift.is_some() {
+        old.days.append(&mut new.days);
+        old.time = old.time.or(new.time.take());
+        new.shift = new.shift.or(old.shift.take());
+    }
+    (old, new, border)
+}
+
+/// Returns the old and the new day of a phrase that contains both: `from Friday to Saturday`, `on January 6 to 8`.
+/// After a target word, a range of days in one month is the new time.
+fn from_to(finding: &PhraseMatch, (today, is_behind): (Date, bool)) -> Option<(SlotValue, SlotValue)> {
+    match (finding.sense, finding.values.as_slice()) {
+        (PhraseMeaning::DateRange, [first, second]) => Some((first.clone(), second.clone())),
+        (PhraseMeaning::DayRange, values) if !is_behind => {
+            day_range(today, values).map(|(first, last)| (SlotValue::Days(first), SlotValue::Days(last)))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the index of the word before a new title.
+fn border_word(reading: &SentenceParse<'_>) -> Option<usize> {
+    let tokens = &reading.reader.tokens;
+    let targets = reading.reader.language.words.targets;
+    (reading.intent.verb.end..tokens.len()).find(|at| tokens[*at].is_in(targets))
+}
+
+fn rule(reading: &SentenceParse<'_>, changed: &ModifyParse) -> Option<String> {
+    let mut repeat = RecurrencePhrase::from_matches(&reading.findings)?;
+    repeat.on_day_said(None);
+    let start =
+        changed.which.first().and_then(|meant| meant.instance).map_or(reading.today(), |(start, _)| start.date());
+    repeat.to_rrule(start, &reading.zone).ok()
+}
+
+fn find_target_event(
+    reading: &SentenceParse<'_>,
+    said: &TimeExpressions,
+    is_strict: bool,
+    words: std::ops::Range<usize>,
+) -> ModifyParse {
+    let named = |with_speaker: bool| {
+        let mentions = reading.names.mentions.iter().filter(|one| one.is_person && !reading.edited.contains(one));
+        let ids = mentions.filter(|one| with_speaker || !one.is_speaker).flat_map(|one| one.ids.clone());
+        ids.collect::<Vec<String>>()
+    };
+    let wall = reading.wall(None);
+    let look = |people: &[String], said: &TimeExpressions, is_strict: bool| {
+        let clue = EventClue { words: &reading.reader.tokens[words.clone()], people, said, is_strict };
+        best_matches(&reading.reader, reading.request.snapshot, &wall, clue)
+    };
+    if let Some(event) = &reading.picked {
+        let which = vec![picked(reading.request.snapshot, &wall, event, said)];
+        return ModifyParse { which, is_matched: true, ..ModifyParse::default() };
+    }
+    let mut which = look(&named(true), said, is_strict);
+    if which.is_empty() {
+        which = look(&named(false), said, is_strict);
+    }
+    if said_scope(reading) == Some(SeriesScope::All) {
+        // `all` selects the series, so its overrides are not separate candidates.
+        let ids: Vec<String> = which.iter().map(|one| one.event.id.clone()).collect();
+        which.retain(|one| one.event.recurrence_override.as_ref().is_none_or(|of| !ids.contains(&of.series)));
+    }
+    let mut changed = ModifyParse { is_matched: which.len() == 1, ..ModifyParse::default() };
+    if which.is_empty() && is_strict {
+        which = look(&named(false), &TimeExpressions::default(), true);
+        let day = said.day().0.filter(|_| !which.is_empty());
+        changed.problems.extend(day.map(|day| format!("there is none on {}", format_date(day.first))));
+    }
+    if changed.is_matched
+        && let Some(other) = another(
+            &reading.reader,
+            reading.request.snapshot,
+            &wall,
+            (&reading.reader.tokens[words.clone()], &which[0]),
+        )
+    {
+        changed.doubts.push(Ambiguity::new(SpanKind::Event, format!("Is {other} meant as well?")));
+    }
+    if which.len() > 1 {
+        let titles: Vec<String> = which.iter().map(name).collect();
+        changed.doubts.push(Ambiguity::new(SpanKind::Event, format!("Which one is meant: {}?", titles.join(" or "))));
+    }
+    changed.which = which;
+    changed
+}
+
+fn name(meant: &EventMatch) -> String {
+    let when = meant.instance.map(|(start, _)| start.strftime(" on %A %-d %B at %H:%M").to_string());
+    format!("{}{}", meant.event.title, when.unwrap_or_default())
+}
+
+fn is_series(meant: &EventMatch) -> bool {
+    meant.event.recurrence.is_some()
+}
+
+/// Time expressions that restrict the instances of a series.
+#[derive(Debug, Clone, Copy)]
+struct ScopeHints {
+    /// A day or a time.
+    is_dated: bool,
+    /// A start day, such as `from Friday on`.
+    is_onward: bool,
+    /// Several days or an end, so that only a part of the series is meant.
+    is_part: bool,
+}
+
+/// Sets the selected instances of a series: as given, or the instance of the given day, or undecided. `all`
+/// together with a time may mean the instances in that time, so neither all nor one is selected.
+fn resolve_scope(reading: &SentenceParse<'_>, changed: &mut ModifyParse, only: ScopeHints) {
+    let is_moved_one = changed.is_matched && changed.which[0].event.recurrence_override.is_some();
+    if !(changed.is_matched && (is_moved_one || is_series(&changed.which[0]))) {
+        return;
+    }
+    let said = said_scope(reading);
+    changed.is_open = only.is_part && (said == Some(SeriesScope::All) || only.is_onward);
+    changed.scope = match said {
+        _ if changed.is_open => None,
+        _ if only.is_onward => Some(SeriesScope::Following),
+        Some(scope) => Some(scope),
+        None if only.is_dated || is_moved_one => Some(SeriesScope::This),
+        None => None,
+    };
+    if let (None, Some((start, _))) = (changed.scope, changed.which[0].instance) {
+        let question = format!("Only the one on {}, or all of them?", format_date(start.date()));
+        changed.doubts.push(Ambiguity::new(SpanKind::Scope, question));
+    }
+}
+
+/// Formats a value for display.
+pub(super) fn display_value(value: &SlotValue) -> Option<String> {
+    match value {
+        SlotValue::Days(days) => Some(days.first.to_string()),
+        SlotValue::Clock(clock) => Some(clock.written()),
+        SlotValue::Length(length) => length.as_minutes().map(|minutes| format!("{minutes} min")),
+        SlotValue::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Returns the explicitly selected instances.
+fn said_scope(reading: &SentenceParse<'_>) -> Option<SeriesScope> {
+    let said = reading.findings.iter().filter_map(|finding| match finding.sense {
+        PhraseMeaning::Which(scope) => Some(scope),
+        PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..) => Some(SeriesScope::All),
+        _ => None,
+    });
+    said.max()
+}

@@ -1,0 +1,238 @@
+//! Parses recurrences: `every other Thursday`, `monthly on the 15th`, `10 times`, `until June`.
+
+use jiff::civil::{Date, DateTime, Weekday, time};
+use superstep::Result;
+
+use super::dates::{DateRange, plus};
+use super::durations::SpokenDuration;
+use super::phrase_meaning::{PhraseMeaning, RecurrenceMeaning, TimeUnit};
+use super::phrase_reader::{PhraseMatch, SlotValue};
+use crate::zone::NamedTimeZone;
+
+/// A recurrence as described in the sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RecurrencePhrase {
+    unit: TimeUnit,
+    interval: u32,
+    weekdays: Vec<Weekday>,
+    /// Ordinal of the weekday in its month; -1 is the last.
+    place: Option<i8>,
+    month_day: Option<i8>,
+    month: Option<i8>,
+    count: Option<u32>,
+    until: Option<RecurrencePhraseEnd>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum RecurrencePhraseEnd {
+    Day(Date),
+    /// Duration from the first instance.
+    Long(SpokenDuration),
+    /// Before this month begins.
+    Month(i8),
+    /// Before this month ends.
+    MonthEnd(i8),
+}
+
+impl RecurrencePhrase {
+    /// Combines all recurrence phrases of a sentence.
+    pub(super) fn from_matches(findings: &[PhraseMatch]) -> Option<Self> {
+        let mut rules = findings.iter().filter_map(|finding| match finding.sense {
+            PhraseMeaning::Repeat(sense) => rule(sense, &finding.values),
+            PhraseMeaning::RepeatPart(..) if finding.values.is_empty() => {
+                rule(RecurrenceMeaning::Every(1, TimeUnit::Day), &[])
+            }
+            PhraseMeaning::RepeatPart(..) => rule(RecurrenceMeaning::Days(1), &finding.values),
+            _ => None,
+        });
+        let mut repeat = rules.next()?;
+        for other in rules {
+            repeat.join(other);
+        }
+        for finding in findings {
+            repeat.end(finding);
+        }
+        Some(repeat)
+    }
+
+    /// Merges two phrases: `weekly` and `Mondays` describe one recurrence.
+    fn join(&mut self, other: Self) {
+        self.interval = self.interval.max(other.interval);
+        self.weekdays.extend(other.weekdays);
+        self.place = self.place.or(other.place);
+        self.month_day = self.month_day.or(other.month_day);
+    }
+
+    fn end(&mut self, finding: &PhraseMatch) {
+        match (finding.sense, finding.values.as_slice()) {
+            (PhraseMeaning::Times, [SlotValue::Number(count)]) if *count > 0 => self.count = Some(*count),
+            (PhraseMeaning::UntilDate, [SlotValue::Days(days)]) => {
+                self.until = Some(RecurrencePhraseEnd::Day(plus(days.end, -1)))
+            }
+            (PhraseMeaning::UntilMonth, [SlotValue::Month(month)]) => {
+                self.until = Some(RecurrencePhraseEnd::Month(*month))
+            }
+            (PhraseMeaning::UntilMonthEnd, [SlotValue::Month(month)]) => {
+                self.until = Some(RecurrencePhraseEnd::MonthEnd(*month))
+            }
+            (PhraseMeaning::Length, [SlotValue::Length(length)]) if length.days > 0 || length.months > 0 => {
+                let count = self.times_in(*length);
+                self.until =
+                    self.until.take().or_else(|| count.is_none().then_some(RecurrencePhraseEnd::Long(*length)));
+                self.count = self.count.or(count);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the number of instances in a duration of days: `for 6 weeks`. Durations with months become an end
+    /// date instead, because months differ in length.
+    fn times_in(&self, length: SpokenDuration) -> Option<u32> {
+        let days = u32::try_from(length.days).ok().filter(|days| *days > 0 && length.months == 0)?;
+        match self.unit {
+            TimeUnit::Day => Some((days / self.interval).max(1)),
+            TimeUnit::Week => {
+                let a_week = u32::try_from(self.weekdays.len().max(1)).ok()?;
+                Some((days / 7 / self.interval).max(1) * a_week)
+            }
+            _ => None,
+        }
+    }
+
+    /// Sets the weekday of a weekly recurrence to the given day, if the phrase has no weekday.
+    pub(super) fn on_day_said(&mut self, days: Option<&DateRange>) {
+        if let Some(days) = days.filter(|days| days.is_one())
+            && self.unit == TimeUnit::Week
+            && self.weekdays.is_empty()
+        {
+            self.weekdays.push(days.first.weekday());
+        }
+        self.weekdays.sort_by_key(|day| day.to_monday_one_offset());
+        self.weekdays.dedup();
+    }
+
+    /// Returns the first matching date on or after a date.
+    pub(super) fn first(&self, from: Date) -> Option<Date> {
+        // The search covers eight years, the longest time between two leap days.
+        (0..366 * 8).map(|days| plus(from, days)).find(|date| self.is_on(*date))
+    }
+
+    fn is_on(&self, date: Date) -> bool {
+        let is_month = self.month.is_none_or(|month| date.month() == month);
+        let is_day = self.month_day.is_none_or(|day| date.day() == day);
+        let is_weekday = self.weekdays.is_empty() || self.weekdays.contains(&date.weekday());
+        let is_place = self
+            .place
+            .is_none_or(|place| date.nth_weekday_of_month(place, date.weekday()).is_ok_and(|nth| nth == date));
+        is_month && is_day && is_weekday && is_place
+    }
+
+    /// Formats the RRULE value of a series with the given start.
+    ///
+    /// # Errors
+    /// Returns an error if the end is out of range.
+    pub(super) fn to_rrule(&self, start: Date, zone: &NamedTimeZone) -> Result<String> {
+        let unit = match self.unit {
+            TimeUnit::Week => "WEEKLY",
+            TimeUnit::Month => "MONTHLY",
+            TimeUnit::Year => "YEARLY",
+            TimeUnit::Minute | TimeUnit::Hour | TimeUnit::Day => "DAILY",
+        };
+        let mut parts = vec![format!("FREQ={unit}")];
+        if self.interval > 1 {
+            parts.push(format!("INTERVAL={}", self.interval));
+        }
+        parts.extend(self.month.map(|month| format!("BYMONTH={month}")));
+        if !self.weekdays.is_empty() {
+            let place = self.place.map(|place| place.to_string()).unwrap_or_default();
+            let days: Vec<String> = self.weekdays.iter().map(|day| format!("{place}{}", short(*day))).collect();
+            parts.push(format!("BYDAY={}", days.join(",")));
+        }
+        parts.extend(self.month_day.map(|day| format!("BYMONTHDAY={day}")));
+        parts.extend(self.count.map(|count| format!("COUNT={count}")));
+        if let Some(last) = self.until.as_ref().filter(|_| self.count.is_none()).and_then(|until| until.last(start)) {
+            let end = NamedTimeZone::from_iana_name("UTC")?.to_local(zone.to_instant(last)?);
+            parts.push(format!("UNTIL={}", end.strftime("%Y%m%dT%H%M%SZ")));
+        }
+        Ok(parts.join(";"))
+    }
+}
+
+impl RecurrencePhraseEnd {
+    /// Returns the last local time of the recurrence.
+    fn last(&self, start: Date) -> Option<DateTime> {
+        let next = |month: i8| Date::new(start.year() + i16::from(month <= start.month()), month, 1).ok();
+        let day = match self {
+            Self::Day(day) => *day,
+            Self::Long(length) => plus(length.from(start.into(), true).date(), -1),
+            Self::Month(month) => plus(next(*month)?, -1),
+            Self::MonthEnd(month) => plus(next(month % 12 + 1)?, -1),
+        };
+        Some(day.to_datetime(time(23, 59, 59, 0)))
+    }
+}
+
+fn rule(sense: RecurrenceMeaning, values: &[SlotValue]) -> Option<RecurrencePhrase> {
+    use Weekday::{Friday, Monday, Saturday, Sunday, Thursday, Tuesday, Wednesday};
+    let every = |interval: u32, unit: TimeUnit| RecurrencePhrase {
+        unit,
+        interval,
+        weekdays: Vec::new(),
+        place: None,
+        month_day: None,
+        month: None,
+        count: None,
+        until: None,
+    };
+    let on = |interval: u32, weekdays: &[Weekday]| RecurrencePhrase {
+        weekdays: weekdays.to_vec(),
+        ..every(interval, TimeUnit::Week)
+    };
+    let few = |number: u32, unit: TimeUnit| {
+        ((1..=366).contains(&number) && !matches!(unit, TimeUnit::Minute | TimeUnit::Hour)).then(|| every(number, unit))
+    };
+    let small = |number: u32| i8::try_from(number).ok();
+    match (sense, values) {
+        (RecurrenceMeaning::Days(weeks), [SlotValue::Weekdays(days)]) => Some(on(weeks, days)),
+        (RecurrenceMeaning::WeeksOn, [SlotValue::Number(weeks), SlotValue::Weekdays(days)])
+            if (1..=52).contains(weeks) =>
+        {
+            Some(on(*weeks, days))
+        }
+        (RecurrenceMeaning::Every(number, unit), _) => Some(every(number, unit)),
+        (RecurrenceMeaning::EveryFew, [SlotValue::Number(number), SlotValue::Unit(unit)]) => few(*number, *unit),
+        (RecurrenceMeaning::Other, [SlotValue::Unit(unit)]) => few(2, *unit),
+        (RecurrenceMeaning::Workdays, _) => Some(on(1, &[Monday, Tuesday, Wednesday, Thursday, Friday])),
+        (RecurrenceMeaning::Weekends, _) => Some(on(1, &[Saturday, Sunday])),
+        (RecurrenceMeaning::MonthDay, [SlotValue::Nth(day)]) => {
+            Some(RecurrencePhrase { month_day: Some(small(*day)?), ..every(1, TimeUnit::Month) })
+        }
+        (RecurrenceMeaning::NthWeekday, [SlotValue::Nth(nth), SlotValue::Weekdays(days)]) => {
+            Some(RecurrencePhrase { place: Some(small(*nth)?), weekdays: days.clone(), ..every(1, TimeUnit::Month) })
+        }
+        (RecurrenceMeaning::Place(place), [SlotValue::Weekdays(days)]) => {
+            Some(RecurrencePhrase { place: Some(place), weekdays: days.clone(), ..every(1, TimeUnit::Month) })
+        }
+        (RecurrenceMeaning::Except, [SlotValue::Weekdays(days)]) => {
+            let all = [Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday];
+            let others: Vec<Weekday> = all.into_iter().filter(|day| !days.contains(day)).collect();
+            Some(on(1, &others)).filter(|_| !others.is_empty())
+        }
+        (RecurrenceMeaning::YearDay, [SlotValue::Month(month), SlotValue::Nth(day)]) => {
+            Some(RecurrencePhrase { month: Some(*month), month_day: Some(small(*day)?), ..every(1, TimeUnit::Year) })
+        }
+        _ => None,
+    }
+}
+
+fn short(day: Weekday) -> &'static str {
+    match day {
+        Weekday::Monday => "MO",
+        Weekday::Tuesday => "TU",
+        Weekday::Wednesday => "WE",
+        Weekday::Thursday => "TH",
+        Weekday::Friday => "FR",
+        Weekday::Saturday => "SA",
+        Weekday::Sunday => "SU",
+    }
+}

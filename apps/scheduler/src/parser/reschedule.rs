@@ -1,0 +1,168 @@
+//! Computes the time of an event after a change: another time, another day, longer or shorter.
+
+use jiff::civil::{Date, DateTime};
+
+use super::clock_time::{ClockTime, DayHalfHint, at, resolve_range};
+use super::dates::{DateForm, DateRange, format_date, in_week, nth_around};
+use super::durations::SpokenDuration;
+use super::modify::ModifyParse;
+use super::phrase_meaning::{PhraseMeaning, VerbModifier};
+use super::resolve_time::LocalClock;
+use super::time_expressions::{ClockExpression, TimeExpressions};
+use super::{Ambiguity, SentenceParse, SpanKind};
+
+/// Returns the local time range of an instance after the change.
+pub(super) fn rescheduled(
+    reading: &SentenceParse<'_>,
+    new: &TimeExpressions,
+    (start, end): (DateTime, DateTime),
+    changed: &mut ModifyParse,
+) -> Option<(DateTime, DateTime)> {
+    let way = reading.intent.way;
+    let length = |from: DateTime, to: DateTime| SpokenDuration {
+        minutes: minutes_between(from, to),
+        ..SpokenDuration::default()
+    };
+    // An all-day event that gets a time of day also gets the default duration.
+    let is_of_days = changed.which[0].event.is_all_day && new.time.is_some();
+    let usual = SpokenDuration { minutes: reading.preferences.default_minutes.into(), ..SpokenDuration::default() };
+    let same = if is_of_days { usual } else { length(start, end) };
+    if let Some(shift) = new.shift {
+        changed.length = same.as_minutes().filter(|_| !matches!(way, VerbModifier::Longer | VerbModifier::Shorter));
+        return Some(shifted(way, shift, (start, end)));
+    }
+    let (day, doubt) = new.day();
+    let day = day.map(|days| after_old_day(reading, days, start));
+    changed.is_open |= doubt.is_some() || new.is_open;
+    let doubt = doubt.or_else(|| which_week(reading, day.as_ref()?, start));
+    let doubt = doubt.or_else(|| new.doubts.last().filter(|_| new.is_open).cloned());
+    changed.doubts.extend(doubt.map(|text| Ambiguity::new(SpanKind::Date, text)));
+    let day = match day {
+        Some(days) if !days.is_one() => {
+            changed.within = Some((at(days.first, 0), at(days.end, 0)));
+            choose_day(reading, TimeExpressions { length: new.length.or(Some(same)), ..new.clone() }, changed);
+            return None;
+        }
+        day => day.map_or(start.date(), |days| days.first),
+    };
+    if let (None, Some((from, to))) = (new.time, new.part) {
+        changed.within = Some((at(day, i32::from(from) * 60), at(day, i32::from(to) * 60)));
+        return None;
+    }
+    let long = new.length.filter(|long| long.as_minutes().is_some()).unwrap_or(same);
+    changed.length =
+        long.as_minutes().filter(|_| !matches!(new.time, Some(ClockExpression::Until(_) | ClockExpression::Range(..))));
+    let wall = reading.wall(new.hint());
+    let settled = |clock: ClockTime| at(day, settle(&wall, clock, start));
+    match new.time {
+        Some(ClockExpression::Until(clock)) => {
+            Some((day.to_datetime(start.time()), at(day, settle(&wall, clock, start))))
+        }
+        Some(ClockExpression::Range(_, to)) if is_old_time(reading, new, start) => {
+            Some((settled(to), long.from(settled(to), true)))
+        }
+        Some(ClockExpression::Range(from, to)) => {
+            // An empty range is rejected like an end before the start.
+            let range = resolve_range(from, to, wall.hint, wall.preferences);
+            Some(range.map_or((start, start), |(from, to)| (at(day, from.minute), at(day, to.minute))))
+        }
+        Some(ClockExpression::At(clock) | ClockExpression::After(clock) | ClockExpression::Before(clock)) => {
+            Some((settled(clock), long.from(settled(clock), true)))
+        }
+        None => {
+            let start = day.to_datetime(start.time());
+            Some((start, long.from(start, true)))
+        }
+    }
+}
+
+/// Shifts, extends or shortens a time range.
+fn shifted(
+    way: VerbModifier,
+    (by, direction): (SpokenDuration, Option<bool>),
+    (start, end): (DateTime, DateTime),
+) -> (DateTime, DateTime) {
+    let is_later = direction.unwrap_or(way != VerbModifier::Earlier);
+    match way {
+        VerbModifier::Longer => (start, by.from(end, true)),
+        VerbModifier::Shorter => (start, by.from(end, false)),
+        _ => (by.from(start, is_later), by.from(end, is_later)),
+    }
+}
+
+/// Keeps a time that was given with several days, and asks for the day.
+fn choose_day(reading: &SentenceParse<'_>, new: TimeExpressions, changed: &mut ModifyParse) {
+    if new.time.is_none() && new.part.is_none() {
+        return;
+    }
+    let mut when = reading.wall(new.hint()).create(&new, None);
+    changed.within = when.span;
+    changed.either = when.either;
+    changed.is_open = true;
+    // The last ambiguity is about the day; the others were already added.
+    changed.doubts.extend(when.doubts.pop().map(|text| Ambiguity::new(SpanKind::Time, text)));
+    changed.problems.extend(when.problems);
+}
+
+/// Resolves `from Friday to Saturday` to the Saturday after that Friday.
+fn after_old_day(reading: &SentenceParse<'_>, days: DateRange, start: DateTime) -> DateRange {
+    let is_range = reading.findings.iter().any(|finding| finding.sense == PhraseMeaning::DateRange);
+    if is_range && days.how == DateForm::Weekday {
+        DateRange::one(in_week(start.date(), days.first.weekday()), DateForm::Day)
+    } else {
+        days
+    }
+}
+
+/// Resolves a day number such as `the 8th` relative to the month of the event: the same month, or the next one if
+/// that day is over. If another date is nearer to the event, the family is asked.
+pub(super) fn resolve_day_of_month(
+    new: &TimeExpressions,
+    start: DateTime,
+    today: Date,
+    changed: &mut ModifyParse,
+) -> TimeExpressions {
+    let mut new = new.clone();
+    if new.days.iter().any(|days| !days.is_one()) {
+        return new;
+    }
+    for days in new.days.iter_mut().filter(|days| days.how == DateForm::Nth) {
+        let dates = nth_around(days.first.day(), start.date(), today);
+        let nearest = dates.iter().min_by_key(|date| (start.date() - **date).get_days().abs());
+        let (Some(first), Some(nearest)) = (dates.first(), nearest) else { continue };
+        *days = DateRange::one(*first, DateForm::Nth);
+        if first != nearest {
+            let question = format!("Is it {}, or {}?", format_date(*first), format_date(*nearest));
+            changed.doubts.push(Ambiguity::new(SpanKind::Date, question));
+            changed.is_open = true;
+        }
+    }
+    new
+}
+
+/// Returns the question for an ambiguous weekday. A weekday means the next one, but for an event in a later week,
+/// the weekday of that week is equally likely.
+fn which_week(reading: &SentenceParse<'_>, days: &DateRange, start: DateTime) -> Option<String> {
+    let today = reading.wall(None).today_or_later(days, None);
+    let other = in_week(start.date(), days.first.weekday());
+    let is_later = days.how == DateForm::Weekday && other > days.first;
+    today.or_else(|| is_later.then(|| format!("Is it {}, or {}?", format_date(days.first), format_date(other))))
+}
+
+/// Resolves a time of day to minutes. If ambiguous, the event stays in its half of the day.
+fn settle(wall: &LocalClock<'_>, clock: ClockTime, start: DateTime) -> i32 {
+    let settled = clock.resolve(wall.hint, wall.preferences);
+    let hint = if start.hour() < 12 { DayHalfHint::Morning } else { DayHalfHint::Later };
+    if settled.is_doubtful { clock.resolve(Some(hint), wall.preferences).minute } else { settled.minute }
+}
+
+/// True if a range contains the old time: `Move soccer from 2 to 4`.
+fn is_old_time(reading: &SentenceParse<'_>, new: &TimeExpressions, start: DateTime) -> bool {
+    let Some(ClockExpression::Range(from, _)) = new.time else { return false };
+    let minute = i32::from(start.hour()) * 60 + i32::from(start.minute());
+    from.resolve(None, reading.preferences).minute == minute
+}
+
+fn minutes_between(from: DateTime, to: DateTime) -> i64 {
+    from.until((jiff::Unit::Minute, to)).map_or(60, |span| span.get_minutes())
+}

@@ -1,0 +1,304 @@
+//! Resolves time expressions to the time of a new event or to the range of a query.
+
+use jiff::civil::{Date, DateTime};
+
+use super::clock_time::{DayHalfHint, at, resolve_range};
+use super::dates::{DateForm, DateRange, format_date, in_week, plus};
+use super::recurrence::RecurrencePhrase;
+use super::time_expressions::{ClockExpression, TimeExpressions};
+use crate::calendar::Preferences;
+use crate::zone::NamedTimeZone;
+
+/// Minutes in a day.
+const DAY: i32 = 24 * 60;
+/// Maximum number of days that are enumerated.
+const A_MONTH: i32 = 31;
+/// Maximum number of candidate times, enough for one week.
+const MOST_CHOICES: usize = 7;
+
+/// Context for the resolution of times.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LocalClock<'a> {
+    /// Current local time.
+    pub(super) now: DateTime,
+    /// Time zone of the family.
+    pub(super) zone: &'a NamedTimeZone,
+    /// Preferences of the speaker.
+    pub(super) preferences: &'a Preferences,
+    /// Half of the day that other words imply.
+    pub(super) hint: Option<DayHalfHint>,
+}
+
+/// A resolved time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ResolvedTime {
+    /// Local time range.
+    pub(super) span: Option<(DateTime, DateTime)>,
+    /// True if the event is somewhere within the range.
+    pub(super) is_vague: bool,
+    /// True for an all-day event.
+    pub(super) is_all_day: bool,
+    /// RRULE value.
+    pub(super) rule: Option<String>,
+    /// True if a date was given.
+    pub(super) has_date: bool,
+    /// True if a time of day was given.
+    pub(super) has_time: bool,
+    /// Duration in minutes, if the duration was given and not the end.
+    pub(super) length: Option<i64>,
+    /// Candidate ranges: the given hours on each of several days.
+    pub(super) either: Vec<(DateTime, DateTime)>,
+    /// True if an ambiguity must be resolved by the user.
+    pub(super) is_open: bool,
+    /// Questions about ambiguities.
+    pub(super) doubts: Vec<String>,
+    /// Errors as text.
+    pub(super) problems: Vec<String>,
+}
+
+impl LocalClock<'_> {
+    /// Resolves the time of a new event.
+    pub(super) fn create(&self, said: &TimeExpressions, repeat: Option<RecurrencePhrase>) -> ResolvedTime {
+        let mut when = self.resolve(said, repeat);
+        self.choose_day(said, &mut when);
+        if when.problems.is_empty()
+            && when.rule.is_none()
+            && let Some((start, end)) = when.span
+            && (if when.is_vague || when.is_all_day { end <= self.now } else { start < self.now })
+        {
+            when.problems.push(self.past(said, start));
+            when.span = None;
+        }
+        when
+    }
+
+    /// Selects the first of several days for the given hours, and asks for the day, so that the hours are not lost.
+    fn choose_day(&self, said: &TimeExpressions, when: &mut ResolvedTime) {
+        let Some(last) = when.either.last().copied() else { return };
+        when.either.retain(|(start, _)| *start >= self.now);
+        let first = when.either.first().copied().unwrap_or(last);
+        when.doubts.push(format!("Is it on {}, on another of these days, or on each?", format_date(first.0.date())));
+        when.is_open = true;
+        when.span = Some(first);
+        let is_exact = matches!(said.time, Some(ClockExpression::At(_) | ClockExpression::Range(..)));
+        if !is_exact || when.either.len() > MOST_CHOICES {
+            when.either.clear();
+        }
+    }
+
+    /// Resolves the range of a query.
+    pub(super) fn resolve_query(&self, said: &TimeExpressions) -> ResolvedTime {
+        let mut said = said.clone();
+        said.time = said.time.map(|time| match time {
+            ClockExpression::At(clock) if clock.is_named => ClockExpression::After(clock),
+            time => time,
+        });
+        let mut when = ResolvedTime { either: Vec::new(), ..self.resolve(&said, None) };
+        if let (None, Some(onward)) = (when.span, &said.onward) {
+            let first = onward.first.to_datetime(jiff::civil::Time::midnight());
+            when.span = Some((first, at(plus(onward.first, 365), 0)));
+            when.has_date = true;
+        }
+        when
+    }
+
+    fn resolve(&self, said: &TimeExpressions, repeat: Option<RecurrencePhrase>) -> ResolvedTime {
+        let mut when = ResolvedTime { doubts: said.doubts.clone(), is_open: said.is_open, ..ResolvedTime::default() };
+        let (day, doubt) = said.day();
+        when.is_open |= doubt.is_some();
+        when.doubts.extend(doubt);
+        when.problems.extend(said.days.iter().filter_map(|days| days.problem.clone()));
+        when.problems
+            .extend(said.time.iter().flat_map(|time| time.clocks()).filter_map(super::clock_time::ClockTime::problem));
+        when.has_date = when.problems.is_empty() && (day.is_some() || repeat.is_some());
+        if !when.problems.is_empty() {
+            return when;
+        }
+        // `for 6 weeks` is the duration of the series, not of an instance.
+        let is_long = |length: &super::durations::SpokenDuration| repeat.is_none() || length.as_minutes().is_some();
+        let said = &TimeExpressions { length: said.length.filter(is_long), ..said.clone() };
+        let minutes = self.minutes(said, &mut when);
+        if !when.problems.is_empty() {
+            return when;
+        }
+        let from = day.clone().or_else(|| said.onward.clone());
+        let days = match repeat {
+            Some(mut repeat) => {
+                repeat.on_day_said(day.as_ref());
+                self.first(&repeat, from.as_ref(), minutes, &mut when)
+            }
+            None => day,
+        };
+        if !when.problems.is_empty() {
+            return when;
+        }
+        let anchor = days.clone().or_else(|| minutes.map(|minutes| self.next(minutes)));
+        if let (Some(days), true) = (&days, when.rule.is_none()) {
+            when.doubts.extend(self.today_or_later(days, minutes));
+        }
+        if let Some(days) = anchor {
+            self.place(said, &days, minutes, &mut when);
+        }
+        when
+    }
+
+    /// Resolves the range of minutes within the day. Errors and ambiguities are added to `when`.
+    fn minutes(&self, said: &TimeExpressions, when: &mut ResolvedTime) -> Option<MinuteRange> {
+        let hint = said.hint().or(self.hint);
+        let mut settle = |clock: super::clock_time::ClockTime| {
+            let settled = clock.resolve(hint, self.preferences);
+            if settled.is_doubtful {
+                when.doubts.push(format!("Is {} in the morning or in the evening?", clock.written()));
+            }
+            settled.minute
+        };
+        let minutes = match said.time? {
+            ClockExpression::At(clock) => {
+                let start = settle(clock);
+                let length = said.length.and_then(super::durations::SpokenDuration::in_all);
+                let length = length.unwrap_or_else(|| self.preferences.default_minutes.into());
+                let end = start.saturating_add(i32::try_from(length).unwrap_or(DAY));
+                MinuteRange { start, end, is_vague: false, length: Some(length) }
+            }
+            ClockExpression::Until(clock) | ClockExpression::Before(clock) => {
+                MinuteRange { start: 0, end: settle(clock), is_vague: true, length: None }
+            }
+            ClockExpression::After(clock) => {
+                MinuteRange { start: settle(clock), end: DAY, is_vague: true, length: None }
+            }
+            ClockExpression::Range(from, to) => {
+                let Some((start, end)) = resolve_range(from, to, hint, self.preferences) else {
+                    let (from, to) = (from.written(), to.written());
+                    when.problems.push(format!("from {from} to {to} ends before it starts"));
+                    return None;
+                };
+                if start.is_doubtful {
+                    when.doubts.push(format!("Is {} in the morning or in the evening?", from.written()));
+                }
+                MinuteRange { start: start.minute, end: end.minute, is_vague: false, length: None }
+            }
+        };
+        when.has_time = !minutes.is_vague;
+        Some(minutes)
+    }
+
+    /// Returns the day of the first instance of a series. The recurrence rule is added to `when`.
+    fn first(
+        &self,
+        repeat: &RecurrencePhrase,
+        from: Option<&DateRange>,
+        minutes: Option<MinuteRange>,
+        when: &mut ResolvedTime,
+    ) -> Option<DateRange> {
+        let today = self.now.date();
+        let mut from = from.map_or(today, |days| days.first.max(today));
+        let is_over = minutes.is_some_and(|minutes| at(today, minutes.start) < self.now);
+        // Without a time of day, a series starts tomorrow, because little of today may be left.
+        if from == today && (is_over || minutes.is_none()) {
+            from = plus(today, 1);
+        }
+        let Some(first) = repeat.first(from) else {
+            when.problems.push("there is no such day in any month".to_owned());
+            return None;
+        };
+        match repeat.to_rrule(first, self.zone) {
+            Ok(rule) => when.rule = Some(rule),
+            Err(error) => when.problems.push(error.to_string()),
+        }
+        Some(DateRange::one(first, DateForm::Day))
+    }
+
+    /// Returns today, or tomorrow if the time of day is over.
+    fn next(&self, minutes: MinuteRange) -> DateRange {
+        let today = self.now.date();
+        let is_over = at(today, if minutes.is_vague { minutes.end } else { minutes.start }) < self.now;
+        DateRange::one(if is_over { plus(today, 1) } else { today }, DateForm::Day)
+    }
+
+    /// Returns the question if a weekday may mean today: `Thursday`, on a Thursday.
+    pub(super) fn today_or_later(&self, days: &DateRange, minutes: Option<MinuteRange>) -> Option<String> {
+        let today = self.now.date();
+        let is_over = minutes.is_some_and(|minutes| at(today, minutes.start) < self.now);
+        let is_open = days.how == DateForm::Weekday && days.first.weekday() == today.weekday() && !is_over;
+        is_open.then(|| format!("Is it today, or {}?", format_date(days.first)))
+    }
+
+    fn place(&self, said: &TimeExpressions, days: &DateRange, minutes: Option<MinuteRange>, when: &mut ResolvedTime) {
+        let part = said.part.map(|(from, to)| (i32::from(from) * 60, i32::from(to) * 60));
+        let (start, end) = (at(days.first, 0), at(days.end, 0));
+        let (span, is_vague) = match (minutes, part) {
+            (Some(minutes), _) if days.is_one() => {
+                when.length = minutes.length;
+                ((at(days.first, minutes.start), at(days.first, minutes.end)), minutes.is_vague)
+            }
+            (None, Some((from, to))) if days.is_one() => ((at(days.first, from), at(days.first, to)), true),
+            (None, None) if days.is_one() && said.length.is_some_and(|length| length.days > 0) => {
+                when.is_all_day = true;
+                when.has_time = true;
+                ((start, at(plus(days.first, said.length.map_or(1, |length| length.days)), 0)), false)
+            }
+            (None, None) if said.is_all_day => {
+                when.is_all_day = true;
+                when.has_time = true;
+                ((start, end), false)
+            }
+            // Any of several days.
+            _ => {
+                when.has_time = false;
+                let hours = minutes.map(|minutes| (minutes.start, minutes.end)).or(part);
+                when.either = hours.map(|hours| on_each(days, hours)).unwrap_or_default();
+                ((start, end), true)
+            }
+        };
+        when.is_vague = is_vague;
+        when.span = Some(span);
+    }
+
+    /// Formats the error for a time in the past.
+    fn past(&self, said: &TimeExpressions, start: DateTime) -> String {
+        let (day, _) = said.day();
+        let was = format_date(start.date());
+        let is_weekday = said.days.iter().any(|days| matches!(days.how, DateForm::Past | DateForm::Weekday));
+        let next = match day.map(|days| days.how) {
+            _ if is_weekday => next_weekday(start.date(), self.now),
+            Some(DateForm::YearDay) => next_year(start.date()),
+            _ if start.date() >= plus(self.now.date(), -1) => {
+                let next = plus(self.now.date(), 1);
+                format!("tomorrow, {}", format_date(next))
+            }
+            _ => next_year(start.date()),
+        };
+        let time = if said.time.is_some() { start.strftime(" at %H:%M").to_string() } else { String::new() };
+        format!("that was on {was}{time}; did you mean {next}?")
+    }
+}
+
+/// Returns the same hours on each of several days.
+fn on_each(days: &DateRange, (from, to): (i32, i32)) -> Vec<(DateTime, DateTime)> {
+    let dates = (0..A_MONTH).map(|more| plus(days.first, more)).take_while(|date| days.has(*date));
+    dates.map(|date| (at(date, from), at(date, to))).collect()
+}
+
+/// Formats the next date after now with the same weekday.
+pub(super) fn next_weekday(date: Date, now: DateTime) -> String {
+    let mut next = in_week(now.date(), date.weekday());
+    if at(next, 0) <= now {
+        next = plus(next, 7);
+    }
+    format!("next {}, {}", next.strftime("%A"), next.strftime("%-d %B"))
+}
+
+fn next_year(date: Date) -> String {
+    let next = date.saturating_add(jiff::Span::new().years(1));
+    format!("{} {}", format_date(next), next.year())
+}
+
+/// A range of minutes within a day.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MinuteRange {
+    start: i32,
+    end: i32,
+    is_vague: bool,
+    /// Duration in minutes, if given.
+    length: Option<i64>,
+}

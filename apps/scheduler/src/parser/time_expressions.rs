@@ -1,0 +1,234 @@
+//! Collects the time expressions of a sentence, before they are resolved.
+
+use jiff::civil::Date;
+
+use super::clock_time::{ClockTime, DayHalfHint};
+use super::dates::{DateForm, DateRange, day_range, format_date, in_month, in_week, plus};
+use super::durations::SpokenDuration;
+use super::phrase_meaning::PhraseMeaning;
+use super::phrase_reader::{PhraseMatch, SlotValue};
+
+/// Maximum number of days in a month.
+const LONGEST_MONTH: i32 = 31;
+
+/// Time expressions of a sentence.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct TimeExpressions {
+    /// Dates, in order of occurrence.
+    pub(super) days: Vec<DateRange>,
+    /// Start date of an open range, such as `from Friday on`.
+    pub(super) onward: Option<DateRange>,
+    /// Time of day.
+    pub(super) time: Option<ClockExpression>,
+    /// Part of the day, in hours.
+    pub(super) part: Option<(i8, i8)>,
+    /// True for an all-day event.
+    pub(super) is_all_day: bool,
+    /// Duration.
+    pub(super) length: Option<SpokenDuration>,
+    /// Shift; the flag is true for later, false for earlier, `None` if not given.
+    pub(super) shift: Option<(SpokenDuration, Option<bool>)>,
+    /// Duration after a date, such as `two weeks from Friday`, until `settle_ahead` decides if the duration is that
+    /// of the event.
+    pub(super) ahead: Option<(SpokenDuration, DateRange)>,
+    /// Questions about ambiguities.
+    pub(super) doubts: Vec<String>,
+    /// True if an ambiguity must be resolved by the user.
+    pub(super) is_open: bool,
+}
+
+/// An expression for a time of day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClockExpression {
+    At(ClockTime),
+    Range(ClockTime, ClockTime),
+    Until(ClockTime),
+    After(ClockTime),
+    Before(ClockTime),
+}
+
+impl ClockExpression {
+    /// Returns the times in the expression.
+    pub(super) fn clocks(self) -> Vec<ClockTime> {
+        match self {
+            Self::At(one) | Self::Until(one) | Self::After(one) | Self::Before(one) => vec![one],
+            Self::Range(from, to) => vec![from, to],
+        }
+    }
+}
+
+impl TimeExpressions {
+    /// Collects the time expressions of phrases.
+    pub(super) fn from_matches<'a>(findings: impl IntoIterator<Item = &'a PhraseMatch>, today: Date) -> Self {
+        let mut said = Self::default();
+        for finding in findings {
+            said.take(finding, today);
+        }
+        said.resolve_offset();
+        said
+    }
+
+    /// True if there are no time expressions.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn take(&mut self, finding: &PhraseMatch, today: Date) {
+        match (finding.sense, finding.values.as_slice()) {
+            (PhraseMeaning::Date, [SlotValue::Days(days)]) => self.days.push(days.clone()),
+            (PhraseMeaning::DateAhead, [SlotValue::Length(length), SlotValue::Days(days)]) => {
+                self.ahead = Some((*length, days.clone()));
+            }
+            (PhraseMeaning::DateOn, [SlotValue::Days(days)]) => self.onward = Some(days.clone()),
+            (PhraseMeaning::DateAfter, [SlotValue::Days(days)]) => {
+                self.onward = Some(DateRange::one(days.end, DateForm::Day))
+            }
+            (PhraseMeaning::DateAfter, month @ [SlotValue::Month(_)]) => {
+                self.onward = in_month(today, month).map(|days| DateRange::one(days.end, DateForm::Day));
+            }
+            (PhraseMeaning::DateRange, [SlotValue::Days(first), SlotValue::Days(last)]) => {
+                self.days.push(between(first, last));
+                self.is_all_day = true;
+            }
+            (PhraseMeaning::DayRange, values) => {
+                self.days.extend(day_range(today, values).map(|(first, last)| between(&first, &last)));
+                self.is_all_day = true;
+            }
+            (PhraseMeaning::DatePart(from, to), [SlotValue::Days(days)]) => {
+                self.days.push(days.clone());
+                self.part = Some((from, to));
+            }
+            (PhraseMeaning::TodayPart(from, to), _) => {
+                self.days.push(DateRange::one(today, DateForm::Day));
+                self.part = Some((from, to));
+            }
+            (PhraseMeaning::Part(from, to) | PhraseMeaning::RepeatPart(from, to), _) => self.part = Some((from, to)),
+            (PhraseMeaning::AllDay, _) => self.is_all_day = true,
+            (PhraseMeaning::Length, [SlotValue::Length(length)]) => self.length = Some(*length),
+            (PhraseMeaning::Later, [SlotValue::Length(length)]) => self.shift = Some((*length, Some(true))),
+            (PhraseMeaning::Earlier, [SlotValue::Length(length)]) => self.shift = Some((*length, Some(false))),
+            (PhraseMeaning::By, [SlotValue::Length(length)]) => self.shift = Some((*length, None)),
+            (PhraseMeaning::Range, [SlotValue::Clock(from), SlotValue::Clock(to)]) => {
+                self.time(ClockExpression::Range(*from, *to))
+            }
+            (PhraseMeaning::At, [SlotValue::Clock(clock)]) => self.time(ClockExpression::At(*clock)),
+            (PhraseMeaning::AtBefore, [SlotValue::Number(minutes), SlotValue::Clock(clock)]) => {
+                self.time(ClockExpression::At(clock.minus_minutes(*minutes)));
+            }
+            (PhraseMeaning::Until, [SlotValue::Clock(clock)]) => self.time(ClockExpression::Until(*clock)),
+            (PhraseMeaning::After, [SlotValue::Clock(clock)]) => self.time(ClockExpression::After(*clock)),
+            (PhraseMeaning::Before, [SlotValue::Clock(clock)]) => self.time(ClockExpression::Before(*clock)),
+            _ => {}
+        }
+    }
+
+    /// Resolves `two weeks from Friday at three` to a date. Without a time of day, the duration may also be that of
+    /// the event.
+    fn resolve_offset(&mut self) {
+        let Some((length, from)) = self.ahead.take() else { return };
+        if length.as_minutes().is_some() {
+            self.length = Some(length);
+            self.days.push(from);
+            return;
+        }
+        let later = |date: Date| length.from(date.into(), true).date();
+        let how = if from.is_one() { DateForm::Day } else { DateForm::Several };
+        let then = DateRange { first: later(from.first), end: later(from.end), how, problem: from.problem.clone() };
+        if self.time.is_none() && self.part.is_none() {
+            let (then, from) = (format_date(then.first), format_date(from.first));
+            self.doubts.push(format!("Is it {then}, or does it begin on {from} and take that long?"));
+            self.is_open = true;
+        }
+        self.days.push(then);
+    }
+
+    fn time(&mut self, time: ClockExpression) {
+        self.time = Some(match (self.time, time) {
+            (None, time) => time,
+            (Some(ClockExpression::At(from)), ClockExpression::Until(to)) => ClockExpression::Range(from, to),
+            (Some(first), again) if first == again => first,
+            // The second time may be another instance, so it must not be dropped silently.
+            (Some(first), _) => {
+                self.doubts.push("Two times were said; which one is it?".to_owned());
+                self.is_open = true;
+                first
+            }
+        });
+    }
+
+    /// Returns the half of the day that the part of the day implies.
+    pub(super) fn hint(&self) -> Option<DayHalfHint> {
+        self.part.map(|(_, to)| if to <= 12 { DayHalfHint::Morning } else { DayHalfHint::Later })
+    }
+
+    /// Combines all dates. Returns the date or range of dates, and a question if they are ambiguous.
+    pub(super) fn day(&self) -> (Option<DateRange>, Option<String>) {
+        let is_date = |days: &&DateRange| days.is_one() && days.how != DateForm::Weekday;
+        let said = self.days.iter().find(is_date);
+        let weekday = self.days.iter().find(|days| days.how == DateForm::Weekday);
+        let several = self.days.iter().find(|days| !days.is_one());
+        let date = said.map(|date| in_stretch(date, several));
+        match (&date, weekday, several) {
+            (Some(date), Some(weekday), _) if date.how == DateForm::Around => {
+                let day = in_week(plus(date.first, -3), weekday.first.weekday());
+                (Some(DateRange::one(day, DateForm::Day)), None)
+            }
+            (Some(date), Some(weekday), _) if date.first.weekday() != weekday.first.weekday() => {
+                let (date_name, weekday_name) = (format_date(date.first), weekday.first.strftime("%A"));
+                (Some(date.clone()), Some(format!("Is it {date_name}, or {weekday_name}?")))
+            }
+            (Some(date), ..) => {
+                let second = said.and_then(|said| self.second_day(said));
+                (Some(date.clone()), second.or_else(|| self.outside()))
+            }
+            (None, Some(weekday), Some(several)) => {
+                let day = in_week(several.first, weekday.first.weekday());
+                (Some(DateRange::one(day, DateForm::Day)), self.second_day(weekday))
+            }
+            (None, Some(weekday), None) => (Some(weekday.clone()), self.second_day(weekday)),
+            (None, None, several) => (several.cloned(), several.and_then(|several| self.second_day(several))),
+        }
+    }
+
+    /// Returns a question if a date lies outside of the given range of dates.
+    fn outside(&self) -> Option<String> {
+        let several = self.days.iter().find(|days| !days.is_one())?;
+        let date = self.days.iter().find(|days| days.is_one() && days.how != DateForm::Weekday)?;
+        let date = in_stretch(date, Some(several));
+        let (first, last) = (format_date(several.first), format_date(plus(several.end, -1)));
+        (!several.has(date.first)).then(|| format!("Is it {}, or between {first} and {last}?", format_date(date.first)))
+    }
+
+    /// Returns a question if a second date of the same form differs: a second weekday, a second date or a second
+    /// range.
+    fn second_day(&self, first: &DateRange) -> Option<String> {
+        let is_like = |days: &DateRange| match first.how {
+            DateForm::Weekday | DateForm::Several => days.how == first.how,
+            _ => !matches!(days.how, DateForm::Weekday | DateForm::Several | DateForm::Around),
+        };
+        let mut others = self.days.iter().filter(|days| is_like(days) && days.first != first.first);
+        others.next().map(|other| format!("Is it {}, or {}?", format_date(first.first), format_date(other.first)))
+    }
+}
+
+/// Resolves `the 20th of next month` within that month.
+fn in_stretch(date: &DateRange, several: Option<&DateRange>) -> DateRange {
+    let Some(several) = several.filter(|_| date.how == DateForm::Nth && date.problem.is_none()) else {
+        return date.clone();
+    };
+    let mut dates = (0..LONGEST_MONTH).map(|more| plus(several.first, more)).take_while(|one| several.has(*one));
+    let same = dates.find(|one| one.day() == date.first.day());
+    same.map_or_else(|| date.clone(), |one| DateRange::one(one, DateForm::Nth))
+}
+
+fn between(first: &DateRange, last: &DateRange) -> DateRange {
+    let mut end = last.end;
+    // `Friday to Sunday`, on a Saturday.
+    if end <= first.first && last.how == DateForm::Weekday {
+        end = plus(end, 7);
+    }
+    let problem = first.problem.clone().or_else(|| last.problem.clone());
+    let ends_before = || format!("{} to {} ends before it starts", format_date(first.first), format_date(last.first));
+    let problem = problem.or_else(|| (end <= first.first).then(ends_before));
+    DateRange { problem, ..DateRange::several(first.first, end) }
+}

@@ -1,0 +1,69 @@
+//! Extracts the title: the tokens that no phrase, verb or name has matched.
+
+use super::phrase_reader::PhraseReader;
+use super::token::{Token, TokenKind};
+
+/// Returns the title of the sentence, cleaned: `Soccer practice`.
+pub(super) fn title(reader: &PhraseReader<'_>) -> Option<String> {
+    title_of(reader, 0..reader.tokens.len())
+}
+
+/// Returns the title within a range of tokens.
+pub(super) fn title_of(reader: &PhraseReader<'_>, range: std::ops::Range<usize>) -> Option<String> {
+    let lists = reader.language.words;
+    let is_kept = |at: &usize| {
+        let token = &reader.tokens[*at];
+        token.read_as.is_none() && (token.is_left() || is_inner(reader, *at))
+    };
+    let mut kept: Vec<usize> = range.filter(is_kept).collect();
+    let is_stop = |token: &Token| token.is_in(lists.stops) || matches!(token.kind, TokenKind::Sign(_));
+    while kept.first().is_some_and(|at| is_stop(&reader.tokens[*at])) {
+        kept.remove(0);
+    }
+    while kept.last().is_some_and(|at| is_stop(&reader.tokens[*at])) {
+        kept.pop();
+    }
+    let says_something = |at: &usize| !reader.tokens[*at].is_in(lists.vague) && reader.tokens[*at].is_left();
+    let is_something = |at: &usize| says_something(at) && !reader.tokens[*at].is_in(lists.stops);
+    let names_only = |at: &usize| reader.tokens[*at].is_in(lists.outsiders);
+    let is_named = kept.iter().any(|at| is_something(at) && !names_only(at));
+    // `the thing with grandma` is not a title; `grandma` alone is.
+    let has_vague = kept.iter().any(|at| reader.tokens[*at].is_in(lists.vague));
+    if !(is_named || kept.iter().any(is_something) && !has_vague) {
+        return None;
+    }
+    Some(capital(&joined(reader, &kept)))
+}
+
+/// True if a token is punctuation within a word: `check-up`.
+fn is_inner(reader: &PhraseReader<'_>, at: usize) -> bool {
+    let touches = |one: usize, other: usize| match (reader.tokens.get(one), reader.tokens.get(other)) {
+        (Some(one), Some(other)) => one.place.1 == other.place.0 && one.is_left() | other.is_left(),
+        _ => false,
+    };
+    matches!(reader.tokens[at].kind, TokenKind::Sign('-' | '&' | '/' | '.'))
+        && at > 0
+        && touches(at - 1, at)
+        && touches(at, at + 1)
+}
+
+/// Joins the kept tokens with their original spelling.
+fn joined(reader: &PhraseReader<'_>, kept: &[usize]) -> String {
+    let mut title = String::new();
+    let mut last: Option<usize> = None;
+    for at in kept {
+        let token = &reader.tokens[*at];
+        let touches = last.is_some_and(|last| reader.tokens[last].place.1 == token.place.0);
+        if !title.is_empty() && !touches {
+            title.push(' ');
+        }
+        title.push_str(&reader.text[token.place.0..token.place.1]);
+        last = Some(*at);
+    }
+    title
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}

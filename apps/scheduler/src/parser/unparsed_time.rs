@@ -1,0 +1,141 @@
+//! Detects time words that no pattern matched. They would otherwise become part of the title, and the event would
+//! be at a wrong time.
+
+use super::SpanKind;
+use super::phrase_meaning::PhraseMeaning;
+use super::phrase_reader::{PhraseMatch, PhraseReader};
+use super::token::{Token, TokenKind, tokens};
+
+/// Time zone abbreviations, in all languages.
+const ZONES: [&str; 17] = [
+    "utc", "gmt", "bst", "wet", "cet", "cest", "eet", "est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt", "jst",
+    "ist",
+];
+
+/// Time zone names that also occur in titles: `CT scan`, `mountain biking`.
+const LIKE_ZONES: [&str; 8] = ["pt", "et", "ct", "mt", "pacific", "eastern", "central", "mountain"];
+
+/// Returns the question about unmatched time words of a new event.
+pub(super) fn for_new_event(
+    reader: &PhraseReader<'_>,
+    findings: &[PhraseMatch],
+    (has_date, has_time): (bool, bool),
+) -> Option<String> {
+    let is_left = |at: usize| {
+        let is_day = is_day_word(reader, at) && (!has_date || is_around(reader, at)) || is_before_day(reader, at);
+        is_zone(reader, at) || is_number(reader, at, has_time) || is_day
+    };
+    let end = || end_of_nothing(findings).map(|end| asked(reader, end.from, end.to));
+    about_repeating(reader, findings).or_else(end).or_else(|| first(reader, is_left))
+}
+
+/// Returns the question about unmatched time words of a change. Numbers and day names may be part of the title of
+/// the event.
+pub(super) fn for_modification(reader: &PhraseReader<'_>, findings: &[PhraseMatch], titles: &[&str]) -> Option<String> {
+    let titles: Vec<Token> = titles.iter().flat_map(|title| tokens(title)).collect();
+    let is_in_title = |at: usize| titles.iter().any(|word| word.lower == reader.tokens[at].lower);
+    let is_left = |at: usize| is_zone(reader, at) || is_day_word(reader, at);
+    about_repeating(reader, findings).or_else(|| first(reader, |at| is_left(at) && !is_in_title(at)))
+}
+
+/// Returns the question about an ambiguous frequency.
+fn about_repeating(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Option<String> {
+    let unclear = findings.iter().find(|finding| finding.sense == PhraseMeaning::Unclear);
+    let left = || first(reader, |at| is_recurrence_word(reader, at));
+    unclear.map(|unclear| asked(reader, unclear.from, unclear.to)).or_else(left)
+}
+
+/// Finds a count or an end date without a recurrence: `three times at 9am`.
+fn end_of_nothing(findings: &[PhraseMatch]) -> Option<&PhraseMatch> {
+    let repeats =
+        |finding: &PhraseMatch| matches!(finding.sense, PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..));
+    let is_end = |finding: &&PhraseMatch| {
+        matches!(
+            finding.sense,
+            PhraseMeaning::Times | PhraseMeaning::UntilDate | PhraseMeaning::UntilMonth | PhraseMeaning::UntilMonthEnd
+        )
+    };
+    findings.iter().find(is_end).filter(|_| !findings.iter().any(repeats))
+}
+
+/// Returns the question about the first token for which `is_so` is true.
+fn first(reader: &PhraseReader<'_>, is_so: impl Fn(usize) -> bool) -> Option<String> {
+    (0..reader.tokens.len()).find(|at| is_so(*at)).map(|at| asked(reader, at, at + 1))
+}
+
+fn asked(reader: &PhraseReader<'_>, from: usize, to: usize) -> String {
+    let (start, end) = (reader.tokens[from].place.0, reader.tokens[to - 1].place.1);
+    format!("What does “{}” say about when it is?", &reader.text[start..end])
+}
+
+/// True for `every`, `except` and similar words.
+fn is_recurrence_word(reader: &PhraseReader<'_>, at: usize) -> bool {
+    reader.tokens[at].is_left() && reader.tokens[at].is_in(reader.language.words.loose)
+}
+
+/// True for day words: `Christmas dinner`, `the end of the month`, `early December`.
+fn is_day_word(reader: &PhraseReader<'_>, at: usize) -> bool {
+    let (token, lists) = (&reader.tokens[at], reader.language.words);
+    let is_month = || token.kind == TokenKind::Word && lists.months.iter().any(|(month, _)| *month == token.lower);
+    token.is_left() && (token.is_in(lists.day_words) || is_month())
+}
+
+/// True if the word before a day word changes its meaning: `Friday after Easter`.
+fn is_around(reader: &PhraseReader<'_>, at: usize) -> bool {
+    let lists = reader.language.words;
+    let before = reader.tokens[..at].iter().rev().find(|token| !token.is_in(lists.the));
+    before.is_some_and(|before| before.is_left() && before.is_in(lists.around))
+}
+
+/// True for a word that excludes the following date: `Before Friday` is not on Friday.
+fn is_before_day(reader: &PhraseReader<'_>, at: usize) -> bool {
+    let (token, next) = (&reader.tokens[at], reader.tokens.get(at + 1));
+    let is_day = next.is_some_and(|next| next.read_as == Some(SpanKind::Date));
+    token.is_left() && token.is_in(reader.language.words.around) && is_day
+}
+
+/// True for a time zone: `3pm EST`, `3pm London time`.
+fn is_zone(reader: &PhraseReader<'_>, at: usize) -> bool {
+    let (token, lists) = (&reader.tokens[at], reader.language.words);
+    let is_behind_name = || at > 0 && reader.tokens[at - 1].is_left() && follows_time(reader, at - 1);
+    let is_word = || token.is_in(lists.zone_words) && (follows_time(reader, at) || is_behind_name());
+    let next = reader.tokens.get(at + 1);
+    let goes_on =
+        || next.is_some_and(|next| next.is_left() && !next.is_in(lists.stops) && !next.is_in(lists.zone_words));
+    let is_name = token.is_in(&ZONES) || token.is_in(&LIKE_ZONES) && !goes_on();
+    token.is_left() && (is_name && follows_time(reader, at) || is_word())
+}
+
+/// True for a number that may belong to the time: directly after a time, after a date and `and`, or in a new event
+/// without a time. Other numbers are part of the title: `grade 5 concert at 3pm`.
+fn is_number(reader: &PhraseReader<'_>, at: usize, has_time: bool) -> bool {
+    let token = &reader.tokens[at];
+    let lists = reader.language.words;
+    let is_vague = token.is_in(lists.articles) || token.is_in(lists.stops) || token.is_in(lists.vague);
+    let is_year = |number: u32| (1900..2200).contains(&number);
+    let may_be_time = match token.kind {
+        TokenKind::Integer(number) => !is_year(number),
+        TokenKind::Time(..) | TokenKind::Dotted(..) => true,
+        _ => false,
+    };
+    let is_number = may_be_time || reader.number(token).is_some();
+    let may_be_day = matches!(token.kind, TokenKind::Integer(1..=31) | TokenKind::Ordinal(_));
+    let is_left = !has_time && may_be_time || is_number && follows_time(reader, at);
+    token.is_left() && !is_vague && (is_left || may_be_day && is_another_day(reader, at))
+}
+
+/// True if a date and a list separator precede the token: `January 12 and 14`.
+fn is_another_day(reader: &PhraseReader<'_>, at: usize) -> bool {
+    let lists = reader.language.words;
+    let is_between = |token: &&Token| token.read_as.is_none() && (token.is_in(lists.ands) || token.is_in(lists.the));
+    let between = reader.tokens[..at].iter().rev().take_while(is_between).count();
+    let before = at.checked_sub(between + 1).map(|before| &reader.tokens[before]);
+    between > 0 && before.is_some_and(|before| before.read_as == Some(SpanKind::Date))
+}
+
+/// True if a time of day ends directly before the token, ignoring a dash.
+fn follows_time(reader: &PhraseReader<'_>, at: usize) -> bool {
+    let is_dash = |token: &&Token| token.read_as.is_none() && token.kind == TokenKind::Sign('-');
+    let before = reader.tokens[..at].iter().rev().find(|token| !is_dash(token));
+    before.is_some_and(|token| token.read_as == Some(SpanKind::Time))
+}

@@ -1,0 +1,311 @@
+//! Plan of a request, and its result when applied to a calendar snapshot.
+//!
+//! A plan stores only what the user asked for (a new event, or the modification of an existing one) and the
+//! resolutions that were chosen since, in order. The plan is applied to the current snapshot each time it is used,
+//! the last time in the transaction that writes the calendar, so that concurrent changes are never overwritten.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use superstep::core::time::Time;
+use superstep::{Error, ErrorCode, Result};
+
+use crate::agents::conflicts::{self, ChangeConflicts};
+use crate::agents::resolution;
+use crate::calendar::series::{self, Reschedule, SeriesSelection};
+use crate::calendar::{
+    CalendarChange, CalendarSnapshot, Event, Flexibility, Participant, Priority, Recurrence, TimeRange,
+};
+use crate::models::{EventStatus, ProposedResolution};
+use crate::parser::{EventEdit, ParsedRequest, SeriesScope};
+use crate::zone::NamedTimeZone;
+
+/// A request to create or modify an event, with the resolutions chosen so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EventPlan {
+    /// Requested action.
+    #[serde(rename = "wish")]
+    pub(crate) action: PlannedAction,
+    /// Chosen resolutions of conflicts, in order: each is applied to the result of the previous ones.
+    #[serde(rename = "ways")]
+    pub(crate) resolutions: Vec<ProposedResolution>,
+}
+
+/// Action that a request asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PlannedAction {
+    /// Creates an event that is not on the calendar yet.
+    #[serde(rename = "new")]
+    Create(Box<Event>),
+    /// Modifies an existing event.
+    #[serde(rename = "other")]
+    Modify(Box<EventModification>),
+}
+
+/// A modification of an event. Fields without a value keep the current value of the event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EventModification {
+    pub(crate) target: EventTarget,
+    /// New time range of the referenced instance. If the target is several instances, all move by the same amount.
+    pub(crate) time: Option<TimeRange>,
+    pub(crate) edit: EventEdit,
+    /// New recurrence rule.
+    pub(crate) rule: Option<String>,
+    pub(crate) priority: Option<Priority>,
+    pub(crate) flexibility: Option<Flexibility>,
+}
+
+/// An event on the calendar, or a selection of the instances of a series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EventTarget {
+    /// Id of the event.
+    pub(crate) event: String,
+    /// Selected instances, if the event is a series.
+    #[serde(rename = "which")]
+    pub(crate) selection: SeriesSelection,
+    /// Time range of the referenced instance when the plan was made.
+    #[serde(rename = "seen")]
+    pub(crate) range: TimeRange,
+}
+
+/// Result of applying a [`EventPlan`] to a calendar snapshot.
+pub(crate) struct PlanPreview {
+    /// The event after the plan; rejected if the chosen resolution is to cancel it.
+    pub(crate) event: Event,
+    /// All changes that the plan writes.
+    pub(crate) changes: Vec<CalendarChange>,
+    /// Calendar snapshot after the changes.
+    pub(crate) snapshot: CalendarSnapshot,
+}
+
+impl EventPlan {
+    /// Creates a plan without resolutions.
+    pub(crate) fn new(action: PlannedAction) -> Self {
+        Self { action, resolutions: Vec::new() }
+    }
+
+    /// Returns the event that the plan modifies, if it modifies one.
+    pub(crate) fn target(&self) -> Option<&EventTarget> {
+        match &self.action {
+            PlannedAction::Create(_) => None,
+            PlannedAction::Modify(difference) => Some(&difference.target),
+        }
+    }
+
+    /// Applies the plan of a member to a calendar snapshot.
+    ///
+    /// # Errors
+    /// Returns an error if the plan no longer applies to the calendar.
+    pub(crate) fn apply_to(&self, board: &CalendarSnapshot, asker: &str, now: Time) -> Result<PlanPreview> {
+        let (mut event, mut changes) = self.action.apply_to(board, now)?;
+        let mut drawn = with(board, &changes);
+        if let PlannedAction::Create(new) = &self.action {
+            drop_later_proposals(&mut drawn, new);
+        }
+        for way in &self.resolutions {
+            let (after, more) = resolution::apply_resolution(&drawn, &event, way, asker, now)?;
+            drawn = with(&drawn, &more);
+            changes.retain(|change| !more.iter().any(|later| event_of(later) == event_of(change)));
+            changes.extend(more);
+            event = after;
+        }
+        if event.status != EventStatus::Rejected {
+            return Ok(PlanPreview { event, changes, snapshot: drawn });
+        }
+        // The event is abandoned, and with it all changes that other resolutions made for it. A modified event
+        // stays as it was.
+        let changes = match &self.action {
+            PlannedAction::Create(_) => vec![CalendarChange::Event(Box::new(event.clone()))],
+            PlannedAction::Modify(_) => Vec::new(),
+        };
+        Ok(PlanPreview { event, snapshot: with(board, &changes), changes })
+    }
+}
+
+impl PlannedAction {
+    /// Returns the event after the action, and all changes that the action needs.
+    fn apply_to(&self, board: &CalendarSnapshot, now: Time) -> Result<(Event, Vec<CalendarChange>)> {
+        match self {
+            Self::Create(event) => Ok(((**event).clone(), vec![CalendarChange::Event(event.clone())])),
+            Self::Modify(difference) => difference.apply_to(board, now),
+        }
+    }
+}
+
+impl EventModification {
+    fn apply_to(&self, board: &CalendarSnapshot, now: Time) -> Result<(Event, Vec<CalendarChange>)> {
+        self.check(board)?;
+        let EventTarget { event, selection: which, .. } = &self.target;
+        let ruled = series::scheduled_range(board, board.events.get(event).ok_or_else(gone)?, *which)?;
+        let (mut applied, mut met) = (Ok(()), None);
+        let changes = series::edit(board, event, *which, now, |event| {
+            if applied.is_ok() {
+                applied = self.apply(event, ruled);
+            }
+            // If both the series and a moved instance are edited, the series comes first and is the one reported.
+            met.get_or_insert_with(|| event.clone());
+        });
+        applied?;
+        let changes = changes?;
+        let met = met.ok_or_else(gone)?;
+        // The recurrence rule may have moved the event to another day.
+        let written = changes.iter().find_map(|change| match change {
+            CalendarChange::Event(event) if event.id == met.id => Some((**event).clone()),
+            _ => None,
+        });
+        Ok((written.unwrap_or(met), changes))
+    }
+
+    /// Checks that the referenced instance still exists, because the shift of a whole series is measured from that
+    /// instance.
+    fn check(&self, board: &CalendarSnapshot) -> Result<()> {
+        let EventTarget { event, selection: which, range: seen } = &self.target;
+        let event = board.events.get(event).ok_or_else(gone)?;
+        if *which != SeriesSelection::All || self.time.is_none() || event.recurrence.is_none() {
+            return Ok(());
+        }
+        let is_there = board.instances_of(event, seen)?.iter().any(|one| one.span.start == seen.start);
+        if is_there { Ok(()) } else { Err(gone()) }
+    }
+
+    /// Returns the requested time range. An event that is only moved keeps its current duration.
+    fn as_long_as(&self, now: &TimeRange, wanted: &TimeRange) -> TimeRange {
+        let length = |span: &TimeRange| span.end.as_unix_micros() - span.start.as_unix_micros();
+        let end = Time::from_unix_micros(wanted.start.as_unix_micros() + length(now)).ok();
+        let is_moved_only = length(wanted) == length(&self.target.range);
+        end.filter(|_| is_moved_only).and_then(|end| TimeRange::new(wanted.start, end)).unwrap_or(*wanted)
+    }
+
+    fn apply(&self, event: &mut Event, ruled: Option<TimeRange>) -> Result<()> {
+        if let Some(time) = &self.time {
+            // A single event moves to the requested time, even if it was moved since the plan was made.
+            let seen = if event.recurrence.is_some() { self.target.range } else { event.span };
+            let wanted = self.as_long_as(&seen, time);
+            series::reschedule(event, &Reschedule { seen, wanted, ruled })?;
+        }
+        let edit = &self.edit;
+        event.participants.retain(|one| !edit.remove_people.contains(&one.member));
+        for person in &edit.add_people {
+            if !event.participants.iter().any(|one| one.member == *person) {
+                event.participants.push(required(person));
+            }
+        }
+        event.resources.retain(|thing| !edit.remove_resources.contains(thing));
+        for thing in &edit.add_resources {
+            if !event.resources.contains(thing) {
+                event.resources.push(thing.clone());
+            }
+        }
+        if let Some(title) = &edit.title {
+            event.title.clone_from(title);
+        }
+        if let Some(rule) = &self.rule {
+            let old = event.recurrence.take();
+            let (left_out, added) = old.map(|old| (old.exdates, old.rdates)).unwrap_or_default();
+            event.recurrence = Some(Recurrence { rule: rule.clone(), exdates: left_out, rdates: added });
+        }
+        event.priority = self.priority.unwrap_or(event.priority);
+        event.flexibility = self.flexibility.unwrap_or(event.flexibility);
+        Ok(())
+    }
+}
+
+impl EventTarget {
+    /// Returns the event of a parsed request and the selected instances. Default: the referenced instance alone.
+    ///
+    /// # Errors
+    /// Returns an error if the event is not on the calendar, or a series has no future instance.
+    pub(crate) fn from_parsed(understood: &ParsedRequest, board: &CalendarSnapshot) -> Result<Self> {
+        let event = understood.event_ids.first().and_then(|id| board.events.get(id)).ok_or_else(gone)?;
+        let seen = understood.instance.unwrap_or(event.span);
+        let at = match &event.recurrence_override {
+            // An exception records the instance that it replaces, even if it was moved.
+            Some(of) => Some(of.start),
+            None if event.recurrence.is_some() => {
+                let zone = NamedTimeZone::from_iana_name(&event.zone)?;
+                understood.instance.map(|seen| zone.to_local(seen.start))
+            }
+            None => return Ok(Self { event: event.id.clone(), selection: SeriesSelection::All, range: seen }),
+        };
+        let which = match (understood.scope, at) {
+            (Some(SeriesScope::All), _) => SeriesSelection::All,
+            (Some(SeriesScope::Following), Some(at)) => SeriesSelection::Following(at),
+            (Some(SeriesScope::This) | None, Some(at)) => SeriesSelection::This(at),
+            (_, None) => return Err(gone()),
+        };
+        Ok(Self { event: event.id.clone(), selection: which, range: seen })
+    }
+}
+
+impl PlanPreview {
+    /// Detects the conflicts of everything that would be written, described for the requester; empty if there are
+    /// no changes. `board` is the calendar snapshot before the changes.
+    pub(crate) fn conflicts(&self, board: &CalendarSnapshot, asker: &str, now: Time) -> Result<ChangeConflicts> {
+        if self.changes.is_empty() {
+            return Ok(ChangeConflicts::default());
+        }
+        conflicts::detect_change_conflicts(board, &self.snapshot, (&self.event, &self.changes), asker, now)
+    }
+
+    /// True if the chosen resolution is to abandon the event.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.event.status == EventStatus::Rejected
+    }
+
+    /// Returns the event as shown to users. A series is shown at its next instance, because its first one may be
+    /// past or have become an exception.
+    pub(crate) fn next_instance(&self, now: Time) -> Result<Event> {
+        let event = Arc::new(self.event.clone());
+        let is_series = event.recurrence.is_some();
+        let next = if is_series { self.snapshot.next_instance(&event, now)? } else { None };
+        Ok(Event { span: next.unwrap_or(event.span), ..self.event.clone() })
+    }
+
+    /// Returns all changes, with the event confirmed.
+    pub(crate) fn confirmed(self) -> Vec<CalendarChange> {
+        let confirm = |change| match change {
+            CalendarChange::Event(mut event) if event.status < EventStatus::Confirmed => {
+                event.status = EventStatus::Confirmed;
+                CalendarChange::Event(event)
+            }
+            other => other,
+        };
+        self.changes.into_iter().map(confirm).collect()
+    }
+}
+
+/// Creates a required participant.
+pub(crate) fn required(member: &str) -> Participant {
+    Participant { member: member.to_owned(), is_required: true }
+}
+
+/// Removes proposals that are later than `event`. Of two proposals for the same time the first one wins; otherwise
+/// each would block the other. Modifications are not proposals: they are invisible until written, so that no
+/// proposal waits for them.
+fn drop_later_proposals(board: &mut CalendarSnapshot, event: &Event) {
+    let is_later = |other: &Event| (other.created_at, &other.id) > (event.created_at, &event.id);
+    let later = board.events.values().filter(|other| other.status < EventStatus::Confirmed && is_later(other));
+    for id in later.map(|other| other.id.clone()).collect::<Vec<_>>() {
+        board.apply(CalendarChange::RemoveEvent(id));
+    }
+}
+
+fn with(board: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
+    let mut board = board.clone();
+    changes.iter().cloned().for_each(|change| board.apply(change));
+    board
+}
+
+/// Returns the id of the event that a change concerns.
+fn event_of(change: &CalendarChange) -> Option<&str> {
+    match change {
+        CalendarChange::Event(event) => Some(&event.id),
+        CalendarChange::RemoveEvent(id) => Some(id),
+        _ => None,
+    }
+}
+
+fn gone() -> Error {
+    Error::new(ErrorCode::NotFound, "the event is no longer on the calendar")
+}

@@ -1,0 +1,339 @@
+//! Request state that nodes exchange through the `notes` field of the state. A new request resets `notes`.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use superstep::core::time::Time;
+use superstep::{Error, Result};
+
+use crate::agents::words;
+use crate::calendar::{CalendarSnapshot, TimeRange, validate_rrule};
+use crate::models::EventType;
+use crate::parser::{self, MissingField, ParsedRequest, SeriesScope, SpanKind, UnknownName};
+use crate::planning::event_plan::EventPlan;
+use crate::state::FamilySchedulerState;
+use crate::state_utils::{LEAST_CONFIDENCE, SURE};
+use crate::zone::NamedTimeZone;
+
+/// Key of the flag that the user confirmed a parse with low confidence.
+pub(crate) const CONFIRMED: &str = "confirmed";
+/// Key of the problems of the request that the user must resolve.
+pub(crate) const PROBLEMS: &str = "problems";
+/// Key of the parsed request.
+pub(crate) const UNDERSTOOD: &str = "understood";
+/// Key of the reply of the language model, with the texts that were parsed.
+pub(crate) const HEARD: &str = "heard";
+/// Key of the answers that the user gave to clarifications.
+pub(crate) const ANSWERS: &str = "answers";
+/// Key of the id of the event that the request creates.
+pub(crate) const EVENT: &str = "event";
+/// Key of the plan.
+pub(crate) const PLAN: &str = "plan";
+/// Key of the number of resolutions applied so far.
+pub(crate) const ROUNDS: &str = "rounds";
+/// Key of the flag that the user must confirm before the calendar is written.
+pub(crate) const MUST_ASK: &str = "must_ask";
+
+/// Key of the confirmation decision, saved if the calendar store was unavailable after the user answered.
+pub(crate) const GIVEN: &str = "given";
+
+/// Key of the flag that the user declined.
+pub(crate) const DECLINED: &str = "declined";
+
+/// A confirmation decision that survives a failed write, with the idempotency key of that write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ConfirmationDecision {
+    /// True if the calendar is to be written.
+    pub(crate) confirm: bool,
+    /// Idempotency key of the task that first tried to write.
+    pub(crate) task: String,
+}
+
+/// What the user said when asked.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClarificationAnswer {
+    /// In words.
+    pub text: String,
+    /// Field by field.
+    pub fields: ClarificationFields,
+}
+
+/// What the user said field by field.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClarificationFields {
+    /// What it is.
+    pub title: Option<String>,
+    /// When it starts; without an offset on the family's wall.
+    pub start_time: Option<String>,
+    /// When it ends; without an offset on the family's wall.
+    pub end_time: Option<String>,
+    /// Who takes part.
+    pub participants: Option<Vec<String>>,
+    /// What is needed.
+    pub resources: Option<Vec<String>>,
+    /// Which event is meant.
+    pub event_id: Option<String>,
+    /// Names that are left out.
+    pub ignore: Vec<String>,
+    /// Names that the family gets to know; parents only.
+    pub add: Vec<NewFamilyName>,
+    /// Whether what was understood is right.
+    pub confirm: bool,
+}
+
+/// Somebody or something that the family gets to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewFamilyName {
+    /// The name, as it was asked about.
+    pub name: String,
+    /// What it is the name of.
+    pub kind: NewNameKind,
+}
+
+/// What a new name is the name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NewNameKind {
+    /// Somebody.
+    Person,
+    /// Something that is used.
+    Resource,
+}
+
+impl NewNameKind {
+    /// Returns the serialized name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Resource => "resource",
+        }
+    }
+}
+
+/// A reply of a language model, cached with the texts that it parsed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CachedModelReply {
+    /// Text of the request, followed by the texts of the answers.
+    pub(crate) words: Vec<String>,
+    pub(crate) answered: ModelReply,
+}
+
+/// Result of a model call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ModelReply {
+    /// The JSON object that the model returned.
+    #[serde(rename = "said")]
+    Parsed(Value),
+    /// Reason why the model returned nothing usable.
+    #[serde(rename = "nothing")]
+    Failed(String),
+}
+
+impl ClarificationFields {
+    /// Merges the answered fields into the parsed request. `event_id` is left to the parser, which receives it
+    /// together with the requested changes and times.
+    pub(crate) fn merge_into(&self, understood: &mut ParsedRequest, board: &CalendarSnapshot, now: Time) {
+        if let Some(title) = &self.title {
+            understood.data.title = Some(title.clone());
+            understood.missing.retain(|one| *one != MissingField::Title);
+        }
+        self.fill_time(understood, board, now);
+        let data = &mut understood.data;
+        if let Some(people) = &self.participants {
+            data.participants.clone_from(people);
+        }
+        if let Some(things) = &self.resources {
+            data.resources.clone_from(things);
+        }
+        // Answered participants or resources also resolve unknown names of that kind.
+        let is_settled = |unknown: &UnknownName| match unknown.is_resource_like {
+            true => self.resources.is_some(),
+            false => self.participants.is_some(),
+        };
+        understood.unknown_names.retain(|unknown| !self.ignore.contains(&unknown.text) && !is_settled(unknown));
+        understood.ambiguities.retain(|doubt| !self.resolves(doubt.about));
+        // Confirmed ambiguities raise the confidence only if it already reaches the minimum.
+        let is_clear =
+            understood.ambiguities.is_empty() || (self.confirm && understood.confidence.value() >= LEAST_CONFIDENCE);
+        if self.confirm {
+            understood.ambiguities.clear();
+        }
+        let is_settled = is_clear && understood.missing.is_empty() && understood.problems.is_empty();
+        let names_one = understood.event_ids.len() == 1 || understood.data.event_type == EventType::Create;
+        if is_settled && names_one && *self != Self::default() {
+            understood.confidence = understood.confidence.at_least(SURE);
+        }
+    }
+
+    /// True if the answer resolves an ambiguity about this part.
+    fn resolves(&self, about: SpanKind) -> bool {
+        match about {
+            SpanKind::Title => self.title.is_some(),
+            SpanKind::Date | SpanKind::Time => self.start_time.is_some(),
+            SpanKind::Length => self.end_time.is_some(),
+            SpanKind::Change => self.start_time.is_some() || self.end_time.is_some(),
+            SpanKind::Person => self.participants.is_some(),
+            SpanKind::Resource => self.resources.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Merges the answered times. Invalid times are reported like those of a sentence.
+    fn fill_time(&self, understood: &mut ParsedRequest, board: &CalendarSnapshot, now: Time) {
+        if self.start_time.is_none() && self.end_time.is_none() {
+            return;
+        }
+        // A family with an unknown time zone cannot be stored.
+        let Ok(zone) = NamedTimeZone::from_iana_name(&board.family.zone) else { return };
+        if understood.data.event_type == EventType::Cancel {
+            return self.choose_instance(understood, board, &zone, now);
+        }
+        understood.missing.retain(|one| !matches!(one, MissingField::Date | MissingField::Time | MissingField::Change));
+        understood.problems.clear();
+        let span = self.time(understood, &zone, now).and_then(|span| first_occurrence(understood, span, &zone));
+        match span {
+            Ok(span) => {
+                let is_midnight = |time: Time| zone.to_local(time).time() == jiff::civil::Time::midnight();
+                understood.is_all_day &= is_midnight(span.start) && is_midnight(span.end);
+                (understood.data.start_time, understood.data.end_time) = (Some(span.start), Some(span.end));
+                understood.time_window = None;
+            }
+            Err(problem) => understood.problems.push(problem),
+        }
+    }
+
+    /// Selects the instance to cancel. A cancellation has no new time, so `start_time` names an instance of the
+    /// event.
+    fn choose_instance(
+        &self,
+        understood: &mut ParsedRequest,
+        board: &CalendarSnapshot,
+        zone: &NamedTimeZone,
+        now: Time,
+    ) {
+        let [id] = understood.event_ids.as_slice() else { return };
+        let (Some(event), Some(text)) = (board.events.get(id), &self.start_time) else { return };
+        understood.problems.clear();
+        let start = match Time::parse_event(text, zone.name()) {
+            Ok(start) => start,
+            Err(fault) => return understood.problems.push(fault.message),
+        };
+        let moment = Time::from_unix_micros(start.as_unix_micros().saturating_add(1)).ok();
+        let moment = moment.and_then(|next| TimeRange::new(start, next));
+        let then = moment.and_then(|moment| board.instances_of(event, &moment).ok()).unwrap_or_default();
+        let one = then.iter().map(|one| one.span).find(|span| span.start == start && span.end > now);
+        let Some(one) = one else {
+            let wall = zone.to_local(start);
+            let problem = format!("There is no {} on {}.", words::quoted(&event.title), words::format_datetime(wall));
+            return understood.problems.push(problem);
+        };
+        // With the event and the instance known, a cancellation needs nothing else.
+        understood.missing.clear();
+        understood.instance = Some(one);
+        (understood.data.start_time, understood.data.end_time) = (Some(one.start), Some(one.end));
+        if event.recurrence.is_some() && understood.scope.is_none() {
+            understood.scope = Some(SeriesScope::This);
+            understood.ambiguities.retain(|doubt| doubt.about != SpanKind::Scope);
+        }
+    }
+
+    /// Returns the answered time range. An answer with only a start keeps the duration.
+    fn time(&self, understood: &ParsedRequest, zone: &NamedTimeZone, now: Time) -> Result<TimeRange, String> {
+        let read = |text: &String| Time::parse_event(text, zone.name()).map_err(|fault| fault.message);
+        let (start, end) = (self.start_time.as_ref().map(read), self.end_time.as_ref().map(read));
+        let data = &understood.data;
+        let start = start.transpose()?.or(data.start_time).ok_or("it was not said when it starts")?;
+        let given = data.start_time.zip(data.end_time).and_then(|(start, end)| TimeRange::new(start, end));
+        let minutes = given.or(understood.instance).map(|span| span.minutes());
+        let minutes = minutes.or(understood.minutes.map(i64::from)).unwrap_or(60);
+        let later = || Time::from_unix_micros(start.as_unix_micros().saturating_add(minutes * 60_000_000));
+        let end = end.transpose()?.map_or_else(later, Ok).map_err(|fault| fault.message)?;
+        // A query may be about the past.
+        let is_question = data.event_type == EventType::Query;
+        let earliest = if is_question { jiff::civil::DateTime::MIN } else { zone.to_local(now) };
+        let problem = parser::problem((zone.to_local(start), zone.to_local(end)), earliest);
+        match (problem, TimeRange::new(start, end)) {
+            (None, Some(span)) => Ok(span),
+            (problem, _) => Err(problem.unwrap_or_else(|| "then it ends before it starts".to_owned())),
+        }
+    }
+}
+
+/// Returns the time range of the first occurrence of a new series, which can be on a later day than `span`.
+fn first_occurrence(understood: &ParsedRequest, span: TimeRange, zone: &NamedTimeZone) -> Result<TimeRange, String> {
+    let data = &understood.data;
+    let Some(rule) = data.recurrence_rule.as_ref().filter(|_| data.event_type == EventType::Create) else {
+        return Ok(span);
+    };
+    let told = |error: Error| error.message().to_owned();
+    let start =
+        validate_rrule(rule, zone.to_local(span.start), zone).and_then(|checked| zone.to_instant(checked.first));
+    let start = start.map_err(told)?;
+    let end = start.as_unix_micros().saturating_add(span.minutes() * 60_000_000);
+    let end = Time::from_unix_micros(end).map_err(|fault| fault.message)?;
+    Ok(TimeRange { start, end: zone.with_local_offset(end).map_err(told)? })
+}
+
+pub(crate) fn is_confirmed(state: &FamilySchedulerState) -> bool {
+    state.notes.get(CONFIRMED) == Some(&Value::Bool(true))
+}
+
+pub(crate) fn is_declined(state: &FamilySchedulerState) -> bool {
+    state.notes.get(DECLINED) == Some(&Value::Bool(true))
+}
+
+pub(crate) fn must_ask(state: &FamilySchedulerState) -> bool {
+    state.notes.get(MUST_ASK) == Some(&Value::Bool(true))
+}
+
+pub(crate) fn has_problem(state: &FamilySchedulerState) -> bool {
+    state.notes.get(PROBLEMS).and_then(Value::as_array).is_some_and(|problems| !problems.is_empty())
+}
+
+pub(crate) fn problems(state: &FamilySchedulerState) -> Vec<String> {
+    read(state, PROBLEMS).unwrap_or_default()
+}
+
+pub(crate) fn answers(state: &FamilySchedulerState) -> Vec<ClarificationAnswer> {
+    read(state, ANSWERS).unwrap_or_default()
+}
+
+pub(crate) fn heard(state: &FamilySchedulerState) -> Option<CachedModelReply> {
+    read(state, HEARD)
+}
+
+pub(crate) fn event_id(state: &FamilySchedulerState) -> Option<String> {
+    read(state, EVENT)
+}
+
+pub(crate) fn rounds(state: &FamilySchedulerState) -> u32 {
+    read(state, ROUNDS).unwrap_or_default()
+}
+
+pub(crate) fn given(state: &FamilySchedulerState) -> Option<ConfirmationDecision> {
+    read(state, GIVEN)
+}
+
+/// Returns the parsed request.
+///
+/// # Errors
+/// Returns an error if the request was not parsed yet.
+pub(crate) fn understood(state: &FamilySchedulerState) -> Result<ParsedRequest> {
+    read(state, UNDERSTOOD).ok_or_else(|| Error::internal("nothing was read yet"))
+}
+
+/// Returns the plan.
+///
+/// # Errors
+/// Returns an error if no plan was made yet.
+pub(crate) fn plan(state: &FamilySchedulerState) -> Result<EventPlan> {
+    read(state, PLAN).ok_or_else(|| Error::internal("nothing is planned yet"))
+}
+
+fn read<T: DeserializeOwned>(state: &FamilySchedulerState, key: &str) -> Option<T> {
+    serde_json::from_value(state.notes.get(key)?.clone()).ok()
+}

@@ -1,0 +1,122 @@
+//! Integrity checks of a calendar before a write: every referenced record exists, and every time range has a limit.
+//!
+//! The foreign keys of the tables enforce the references too; these checks run before the write and give readable
+//! errors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use superstep::{Error, ErrorCode, Result};
+
+use crate::calendar::{CalendarChange, CalendarSnapshot, Event, MOST_INSTANCES};
+use crate::zone::NamedTimeZone;
+
+/// Checks the changed records, and for removed members and resources everything that could reference them.
+pub(super) fn check(
+    before: &CalendarSnapshot,
+    after: &CalendarSnapshot,
+    changes: &[CalendarChange],
+    ends: &BTreeMap<String, Option<&Event>>,
+) -> Result<()> {
+    for event in ends.values().flatten() {
+        check_event(after, event)?;
+    }
+    for change in changes {
+        match change {
+            CalendarChange::Family(family) if family.id != before.family.id => {
+                return Err(wrong(format!("family `{}` cannot become `{}`", before.family.id, family.id)));
+            }
+            CalendarChange::Family(family) => check_zone(&family.zone, &format!("family `{}`", family.id))?,
+            CalendarChange::Member(member) => {
+                let zone = member.zone.as_deref().unwrap_or(&after.family.zone);
+                check_zone(zone, &format!("member `{}`", member.id))?;
+            }
+            CalendarChange::Calendar(calendar) => {
+                check_member(after, calendar.owner.as_deref(), &format!("calendar `{}`", calendar.id))?;
+            }
+            CalendarChange::Rule(rule) => check_member(after, rule.member.as_deref(), &format!("rule `{}`", rule.id))?,
+            CalendarChange::RemoveMember(id) => check_member_unused(after, id)?,
+            CalendarChange::RemoveResource(id) => check_gone_resource(after, id)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_event(after: &CalendarSnapshot, event: &Event) -> Result<()> {
+    let name = format!("event `{}`", event.id);
+    if event.span.end <= event.span.start {
+        return Err(wrong(format!("{name} ends at {}, and starts at {}", event.span.end, event.span.start)));
+    }
+    if event.span.is_too_long() {
+        return Err(wrong(format!("{name} is longer than a year")).with_help("let it repeat, or make several of it"));
+    }
+    if event.recurrence.as_ref().is_some_and(|recurrence| recurrence.rdates.len() > MOST_INSTANCES) {
+        return Err(wrong(format!("{name} has more than {MOST_INSTANCES} starts that were added")));
+    }
+    check_zone(&event.zone, &name)?;
+    if !after.calendars.contains_key(&event.calendar) {
+        return Err(wrong(format!("{name} is in calendar `{}`, which is not there", event.calendar)));
+    }
+    let mut seen = BTreeSet::new();
+    for participant in &event.participants {
+        check_member(after, Some(&participant.member), &name)?;
+        if !seen.insert(&participant.member) {
+            return Err(wrong(format!("{name} names member `{}` twice", participant.member)));
+        }
+    }
+    seen.clear();
+    for resource in &event.resources {
+        if !after.resources.contains_key(resource) {
+            return Err(wrong(format!("{name} uses `{resource}`, which is not there")));
+        }
+        if !seen.insert(resource) {
+            return Err(wrong(format!("{name} uses `{resource}` twice")));
+        }
+    }
+    Ok(())
+}
+
+fn check_zone(zone: &str, name: &str) -> Result<()> {
+    NamedTimeZone::from_iana_name(zone).map(drop).map_err(|error| wrong(format!("{name}: {}", error.message())))
+}
+
+fn check_member(after: &CalendarSnapshot, member: Option<&str>, name: &str) -> Result<()> {
+    match member.filter(|member| !after.members.contains_key(*member)) {
+        Some(member) => Err(wrong(format!("{name} names member `{member}`, who is not there"))),
+        None => Ok(()),
+    }
+}
+
+fn check_member_unused(after: &CalendarSnapshot, id: &str) -> Result<()> {
+    if after.members.contains_key(id) {
+        return Ok(());
+    }
+    let takes_part = |event: &Event| event.participants.iter().any(|participant| participant.member == id);
+    let event = after.events.values().find(|event| takes_part(event)).map(|event| format!("event `{}`", event.id));
+    let owns = after.calendars.values().find(|calendar| calendar.owner.as_deref() == Some(id));
+    let bound = after.rules.values().find(|rule| rule.member.as_deref() == Some(id));
+    let by = event
+        .or_else(|| owns.map(|calendar| format!("calendar `{}`", calendar.id)))
+        .or_else(|| bound.map(|rule| format!("rule `{}`", rule.id)));
+    refuse_gone("member", id, by)
+}
+
+fn check_gone_resource(after: &CalendarSnapshot, id: &str) -> Result<()> {
+    if after.resources.contains_key(id) {
+        return Ok(());
+    }
+    let uses = |event: &Event| event.resources.iter().any(|resource| resource == id);
+    let by = after.events.values().find(|event| uses(event)).map(|event| format!("event `{}`", event.id));
+    refuse_gone("resource", id, by)
+}
+
+fn refuse_gone(what: &str, id: &str, by: Option<String>) -> Result<()> {
+    match by {
+        Some(by) => Err(wrong(format!("{what} `{id}` cannot go: {by} still names it")).with_help("change that first")),
+        None => Ok(()),
+    }
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorCode::TypeMismatch, message)
+}

@@ -1,0 +1,57 @@
+//! Location of a calendar store: memory, a file, or a database server.
+
+use std::path::PathBuf;
+
+use superstep::Result;
+use superstep::settings::Secret;
+
+use super::postgres::PostgresDatabase;
+use super::queries::ResultSets;
+use super::sql_value::Statement;
+use super::sqlite::SqliteDatabase;
+use super::transaction::ChangeJob;
+use super::{ChangeResult, StoreOptions};
+
+/// Location of a calendar store.
+#[derive(Debug, Clone)]
+pub enum StoreLocation {
+    /// In memory of this process.
+    Memory,
+    /// An SQLite file.
+    Sqlite(PathBuf),
+    /// A PostgreSQL server, with a URL as for the checkpointer.
+    Postgres(Secret),
+}
+
+/// An open database.
+pub(super) enum Database {
+    Sqlite(SqliteDatabase),
+    Postgres(PostgresDatabase),
+}
+
+impl Database {
+    pub(super) async fn open(place: &StoreLocation, options: &StoreOptions) -> Result<Self> {
+        let patience = options.timeout;
+        Ok(match place {
+            StoreLocation::Memory => Self::Sqlite(SqliteDatabase::open(None, patience).await?),
+            StoreLocation::Sqlite(path) => Self::Sqlite(SqliteDatabase::open(Some(path.as_path()), patience).await?),
+            StoreLocation::Postgres(url) => {
+                Self::Postgres(Box::pin(PostgresDatabase::open(url.expose(), &options.schema, patience)).await?)
+            }
+        })
+    }
+
+    pub(super) async fn change(&self, work: ChangeJob) -> Result<ChangeResult> {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.change(work).await,
+            Self::Postgres(postgres) => Box::pin(postgres.change(work)).await,
+        }
+    }
+
+    pub(super) async fn query(&self, statements: Vec<Statement>) -> Result<ResultSets> {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.query(statements).await,
+            Self::Postgres(postgres) => Box::pin(postgres.query(statements)).await,
+        }
+    }
+}

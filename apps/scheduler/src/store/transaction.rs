@@ -1,0 +1,201 @@
+//! Transaction of a change: locks the family, decides, and writes; the same on every database.
+//!
+//! If the connection is lost, the whole transaction is repeated. The audit log tells whether a commit without a
+//! response was applied, so that nothing is written twice.
+
+use std::sync::Arc;
+
+use superstep::{Error, ErrorCode, Result};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::queries::{self, ResultSets};
+use super::sql_value::Statement;
+use super::write_plan::{ChangeAuthor, ChangeDecision, RejectedEvents, WritePlan};
+use super::{ChangeResult, ConflictScanner, upserts};
+use crate::calendar::{CalendarChange, CalendarSnapshot, Family};
+use crate::store::audit::AuditEntry;
+
+/// Purpose of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TransactionMode {
+    /// Writes rows.
+    Write,
+    /// Creates tables, exclusively.
+    Migrate,
+}
+
+/// A connection that runs the statements of a transaction.
+pub(super) trait DatabaseSession: Send {
+    /// Error of the connection.
+    type Failure: From<Error> + Send;
+
+    /// Suffix of a `SELECT` that locks its rows until the transaction ends.
+    const LOCK: &'static str;
+
+    /// Returns the statement that lists the names of the existing tables.
+    fn tables(&self) -> Statement;
+
+    /// Starts a transaction.
+    fn begin(&mut self, access: TransactionMode) -> impl Future<Output = Result<(), Self::Failure>> + Send;
+
+    /// Runs statements in order, and returns the rows of each.
+    fn execute(&mut self, statements: Vec<Statement>)
+    -> impl Future<Output = Result<ResultSets, Self::Failure>> + Send;
+
+    /// Runs a script of several statements.
+    fn script(&mut self, sql: &str) -> impl Future<Output = Result<(), Self::Failure>> + Send;
+
+    /// Commits the transaction.
+    fn commit(&mut self) -> impl Future<Output = Result<(), Self::Failure>> + Send;
+
+    /// Rolls back the transaction, if there is one.
+    fn rollback(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// Function that returns the changes, given the calendar and the audit entries since a time or of the same task.
+pub(super) type DecideFn = Box<dyn FnOnce(&CalendarSnapshot, &[AuditEntry]) -> Result<ChangeDecision> + Send>;
+
+/// State of a change across several attempts.
+pub(super) struct ChangeJob {
+    pub(super) family: String,
+    /// The family, if the change creates it.
+    pub(super) creation: Option<Family>,
+    pub(super) author: ChangeAuthor,
+    /// Time in Unix microseconds from which `decide` needs the audit entries.
+    pub(super) since: Option<i64>,
+    pub(super) scan: Option<ConflictScanner>,
+    /// Last seen calendar snapshot.
+    pub(super) last_seen_snapshot: Option<Arc<CalendarSnapshot>>,
+    pub(super) decide: Option<DecideFn>,
+    /// The decision, and the snapshot on which it was made.
+    pub(super) decided: Option<(Arc<CalendarSnapshot>, ChangeDecision)>,
+    /// Write plan of an attempt that may have been committed.
+    pub(super) planned: Option<WritePlan>,
+}
+
+/// Runs a change in one transaction: everything is written, or nothing.
+pub(super) async fn change<S: DatabaseSession>(
+    session: &mut S,
+    work: &mut ChangeJob,
+) -> Result<ChangeResult, S::Failure> {
+    session.begin(TransactionMode::Write).await?;
+    let mut changed = change_in_transaction(session, work).await;
+    if changed.is_ok()
+        && let Err(failure) = session.commit().await
+    {
+        changed = Err(failure);
+    }
+    if changed.is_err() {
+        session.rollback().await;
+    }
+    changed
+}
+
+async fn change_in_transaction<S: DatabaseSession>(
+    session: &mut S,
+    work: &mut ChangeJob,
+) -> Result<ChangeResult, S::Failure> {
+    if let Some(family) = &work.creation {
+        session.execute(vec![upserts::insert_family_if_missing(family)?]).await?;
+    }
+    let mut lock = queries::revision(&work.family);
+    lock.sql.to_mut().push_str(S::LOCK);
+    let revision =
+        queries::to_revision(session.execute(vec![lock]).await?)?.ok_or_else(|| family_not_found(&work.family))?;
+    let (board, decision) = match work.decided.take() {
+        None => decide(session, work, revision).await?,
+        Some(decided) if decided.0.revision == revision => decided,
+        Some(_) => return reconcile_after_retry(session, work).await,
+    };
+    work.decided = Some((board.clone(), decision.clone()));
+    let rejected = rejected(session, &board, &decision.changes).await?;
+    let plan = block_in_place(|| WritePlan::new(&board, &rejected, decision, &work.author, work.scan))?;
+    let (statements, changed) = (plan.statements.clone(), plan.changed());
+    work.planned = Some(plan);
+    session.execute(statements).await?;
+    Ok(changed)
+}
+
+/// Calls `decide` with the current calendar.
+async fn decide<S: DatabaseSession>(
+    session: &mut S,
+    work: &mut ChangeJob,
+    revision: u64,
+) -> Result<(Arc<CalendarSnapshot>, ChangeDecision), S::Failure> {
+    let board = match &work.last_seen_snapshot {
+        Some(board) if board.revision == revision => board.clone(),
+        _ => {
+            let board = queries::to_board(session.execute(queries::select_snapshot(&work.family)).await?)?;
+            Arc::new(board.ok_or_else(|| family_not_found(&work.family))?)
+        }
+    };
+    let lately = work.since.map(|since| queries::entries_since(&work.family, since));
+    let done = work.author.task.as_ref().map(|task| queries::entries_for_task(&work.family, task));
+    let entries = match lately.or(done) {
+        Some(entries) => queries::to_entries(session.execute(vec![entries]).await?)?,
+        None => Vec::new(),
+    };
+    let decide = work.decide.take().ok_or_else(|| Error::internal("a change was decided twice"))?;
+    let decision = block_in_place(|| decide(&board, &entries))?;
+    Ok((board, decision))
+}
+
+/// Runs a long computation with `block_in_place` on a multi-threaded runtime, so that other tasks of the thread
+/// continue elsewhere.
+fn block_in_place<T>(compute: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(compute),
+        _ => compute(),
+    }
+}
+
+/// Handles a calendar that changed after the decision: the earlier attempt may have been committed, with only its
+/// response lost.
+async fn reconcile_after_retry<S: DatabaseSession>(
+    session: &mut S,
+    work: &mut ChangeJob,
+) -> Result<ChangeResult, S::Failure> {
+    if let Some(plan) = work.planned.as_ref().filter(|plan| !plan.entry.images.is_empty()) {
+        let entry = queries::entry(&work.family, plan.entry.revision);
+        let found = queries::to_entries(session.execute(vec![entry]).await?)?;
+        if found.first() == Some(&plan.entry) {
+            return Ok(plan.changed());
+        }
+    }
+    let message = format!("somebody changed the calendar of `{}` while the database was away", work.family);
+    Err(Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing of this was written; try again").into())
+}
+
+/// Reads the rejected events that a change touches.
+async fn rejected<S: DatabaseSession>(
+    session: &mut S,
+    board: &CalendarSnapshot,
+    changes: &[CalendarChange],
+) -> Result<RejectedEvents, S::Failure> {
+    let unseen = |change: &CalendarChange| match change {
+        CalendarChange::Event(event) => !board.events.contains_key(&event.id),
+        CalendarChange::RemoveEvent(id) => !board.events.contains_key(id),
+        _ => false,
+    };
+    let family = &board.family.id;
+    if !changes.iter().any(unseen) {
+        return Ok(RejectedEvents::new());
+    }
+    // A rejected event among the changes is rare, so that only the ids are read first.
+    let ids = session.execute(vec![queries::rejected_ids(family)]).await?.into_iter().flatten();
+    let ids = ids.map(|mut row| row.text()).collect::<Result<std::collections::BTreeSet<String>>>()?;
+    let is_rejected = |change: &CalendarChange| match change {
+        CalendarChange::Event(event) => ids.contains(&event.id),
+        CalendarChange::RemoveEvent(id) => ids.contains(id),
+        _ => false,
+    };
+    if !changes.iter().any(is_rejected) {
+        return Ok(RejectedEvents::new());
+    }
+    let events = queries::to_events(session.execute(queries::rejected(family)).await?)?;
+    Ok(events.into_iter().map(|event| (event.id.clone(), event)).collect())
+}
+
+pub(super) fn family_not_found(family: &str) -> Error {
+    Error::new(ErrorCode::NotFound, format!("there is no family `{family}`"))
+}

@@ -1,0 +1,274 @@
+//! Input that the parser questions: impossible values, unknown names, ambiguities.
+
+use superstep_scheduler::models::EventType;
+use superstep_scheduler::parser::{MissingField, SeriesScope, SpanKind};
+use superstep_scheduler::sample;
+
+use super::{at, read, read_on};
+
+/// R-FAM-124: impossible times are reported, and no time is invented for them.
+#[test]
+fn impossible_times_are_named() {
+    let rows = [
+        ("Soccer Saturday from 4 to 3pm", "from 4:00 to 3:00pm ends before it starts"),
+        ("Soccer on February 30 at 2pm", "30 February does not exist"),
+        ("Fußball am 30.2. um 14 Uhr", "30 February does not exist"),
+        ("Soccer Saturday at 25:00", "25:00 is no time"),
+        ("Soccer Saturday at 13pm", "13:00pm is no time"),
+        ("Soccer Saturday at 10:75", "10:75 is no time"),
+        ("Soccer on the 32nd at 2pm", "no month has a day 32"),
+        ("Soccer on 2026-13-01 at 2pm", "there is no month 13"),
+        ("Camping from January 20 to January 18", "Tuesday 20 January to Sunday 18 January ends before it starts"),
+        ("Soccer monthly on the 45th at 5pm", "there is no such day in any month"),
+    ];
+    for (text, problem) in rows {
+        let understood = read(text);
+        assert_eq!(understood.problems, [problem], "{text}: {understood:?}");
+        assert_eq!((understood.data.start_time, understood.time_window), (None, None), "{text}");
+        assert!(understood.confidence.value() < 0.7, "{text}");
+    }
+}
+
+/// R-FAM-125: a past time is reported with the next possible one.
+#[test]
+fn times_that_are_over_are_named() {
+    let rows = [
+        ("Soccer last Monday at 2pm", "that was on Monday 5 January at 14:00; did you mean next Monday, 12 January?"),
+        (
+            "Soccer Monday 5 January at 2pm",
+            "that was on Monday 5 January at 14:00; did you mean next Monday, 12 January?",
+        ),
+        ("Soccer today at 9am", "that was on Thursday 8 January at 09:00; did you mean tomorrow, Friday 9 January?"),
+        ("Soccer yesterday", "that was on Wednesday 7 January; did you mean tomorrow, Friday 9 January?"),
+        ("Soccer on Jan 2 at 2pm", "that was on Friday 2 January at 14:00; did you mean Saturday 2 January 2027?"),
+        ("Soccer on 2025-06-01 at 2pm", "that was on Sunday 1 June at 14:00; did you mean Monday 1 June 2026?"),
+    ];
+    for (text, problem) in rows {
+        let understood = read(text);
+        assert_eq!(understood.problems, [problem], "{text}");
+        assert_eq!(understood.data.start_time, None, "{text}");
+        assert!(understood.confidence.value() < 0.7, "{text}");
+    }
+}
+
+/// R-FAM-124, R-FAM-125: the same checks apply to changes.
+#[test]
+fn changes_to_impossible_times_are_named() {
+    let rows = [
+        ("Move the dentist to February 30", "30 February does not exist"),
+        ("Move the dentist to 25:00", "25:00 is no time"),
+        ("Extend the dentist until 2pm", "then it ends before it starts"),
+        ("Shorten the dentist by 3 hours", "then it ends before it starts"),
+        (
+            "Move the dentist to today at 9am",
+            "that was on Thursday 8 January at 09:00; did you mean next Thursday, 15 January?",
+        ),
+    ];
+    for (text, problem) in rows {
+        let understood = read(text);
+        assert_eq!(understood.problems, [problem], "{text}");
+        assert_eq!(understood.data.start_time, None, "{text}");
+    }
+}
+
+/// R-FAM-125: queries may refer to the past.
+#[test]
+fn the_past_may_be_asked_about() {
+    let understood = read("What did we do yesterday?");
+    assert!(understood.problems.is_empty());
+    assert_eq!(understood.data.start_time, Some(at("2026-01-07T00:00:00-05:00")));
+}
+
+/// R-FAM-126: an unknown person is reported with the most similar member; an unknown resource is distinguished from
+/// a person.
+#[test]
+fn unknown_names_are_listed() {
+    let rows: [(&str, &str, &[&str], bool); 5] = [
+        ("Soccer for Ema Saturday at 2pm", "Ema", &["emma"], false),
+        ("Soccer for Zoe Saturday at 2pm", "Zoe", &[], false),
+        ("Is Bob free on Saturday?", "Bob", &[], false),
+        ("Trip Saturday at 2pm with the van", "van", &[], true),
+        ("Baking Saturday at 2pm in the kichen", "kichen", &["kitchen"], true),
+    ];
+    for (text, name, near, is_thing) in rows {
+        let understood = read(text);
+        let [unknown] = understood.unknown_names.as_slice() else { panic!("{text}: {:?}", understood.unknown_names) };
+        assert_eq!((unknown.text.as_str(), unknown.is_resource_like), (name, is_thing), "{text}");
+        assert_eq!(unknown.near, near, "{text}");
+        assert!(understood.data.participants.is_empty() && understood.data.resources.is_empty(), "{text}");
+    }
+}
+
+/// R-FAM-126: grandma, the coach and the Millers are not members, and cause no question.
+#[test]
+fn people_outside_of_the_family_stay_in_the_title() {
+    for text in [
+        "Lunch with grandma Sunday at noon",
+        "Lunch with the Millers Sunday at noon",
+        "Lunch with Aunt Carol Sunday at noon",
+        "Arts and Crafts Sunday at noon",
+    ] {
+        let understood = read(text);
+        assert!(understood.unknown_names.is_empty(), "{text}: {:?}", understood.unknown_names);
+        assert_eq!(understood.data.title.as_deref(), text.split(" Sunday").next(), "{text}");
+    }
+}
+
+/// R-FAM-127: if two events match, both are listed.
+#[test]
+fn two_matching_events_are_both_listed() {
+    let understood = read("Cancel soccer");
+    assert_eq!(understood.event_ids, ["soccer-game", "soccer-practice"]);
+    let question = "Which one is meant: Soccer game on Saturday 10 January at 10:00 or Soccer practice on Wednesday 14 \
+                    January at 17:30?";
+    assert_eq!(understood.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(), [question]);
+    assert!(understood.confidence.value() < 0.5);
+    assert_eq!(understood.data.start_time, None);
+}
+
+/// R-FAM-127: title words, days and members distinguish events.
+#[test]
+fn words_days_and_people_tell_events_apart() {
+    let rows = [
+        ("Cancel the soccer game", "soccer-game"),
+        ("Cancel soccer on Wednesday", "soccer-practice"),
+        ("Cancel Dad's work tomorrow", "work-dad"),
+        ("Cancel the eye doctor", "eye-doctor"),
+        ("Cancel whatever is on Sunday the 18th", "birthday"),
+    ];
+    for (text, expected) in rows {
+        let understood = read(text);
+        assert_eq!(understood.event_ids, [expected], "{text}");
+        assert!(understood.instance.is_some(), "{text}");
+    }
+    // Both events match `doctor`.
+    assert_eq!(read("Cancel the doctor").event_ids, ["doctor", "eye-doctor"]);
+}
+
+/// R-FAM-127: an event on a different day than requested is not selected.
+#[test]
+fn an_event_on_another_day_is_not_taken() {
+    let understood = read("Cancel the dentist tomorrow");
+    assert_eq!(understood.problems, ["there is none on Friday 9 January"]);
+    assert_eq!(understood.event_ids, ["dentist"]);
+    assert_eq!(understood.missing, [MissingField::Event, MissingField::Change]);
+    assert!(understood.confidence.value() < 0.7);
+}
+
+/// R-FAM-101: for a series the parser asks for the scope, unless the sentence contains it.
+#[test]
+fn which_of_a_series_is_asked() {
+    let rows = [
+        ("Cancel piano", None),
+        ("Cancel piano on Tuesday", Some(SeriesScope::This)),
+        ("Cancel all piano lessons", Some(SeriesScope::All)),
+        ("Cancel piano from now on", Some(SeriesScope::Following)),
+    ];
+    for (text, scope) in rows {
+        let understood = read(text);
+        assert_eq!((understood.event_ids.as_slice(), understood.scope), (&["piano".to_owned()][..], scope), "{text}");
+        let is_asked = understood.ambiguities.iter().any(|doubt| doubt.about == SpanKind::Scope);
+        assert_eq!(is_asked, scope.is_none(), "{text}");
+    }
+}
+
+/// R-FAM-101: an ambiguous day or hour causes a question.
+#[test]
+fn ambiguous_days_and_hours_are_doubts() {
+    let rows = [
+        ("Soccer Thursday at 5pm", "Is it today, or Thursday 15 January?"),
+        ("Soccer Saturday at 8", "Is 8:00 in the morning or in the evening?"),
+        ("Soccer Friday January 17 at 5pm", "Is it Saturday 17 January, or Friday?"),
+    ];
+    for (text, question) in rows {
+        let understood = read(text);
+        assert_eq!(
+            understood.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(),
+            [question],
+            "{text}"
+        );
+    }
+    let rows = [
+        ("Move date night to Saturday", "Is it Saturday 10 January, or Saturday 17 January?"),
+        ("Cancel the haircut and the oil change", "Is Haircut meant as well?"),
+        ("Book club starts at 6:30pm", "Is this a change of Book club, or something new?"),
+        ("Don't cancel the dentist on Wednesday", "Is there anything to be done?"),
+    ];
+    for (text, question) in rows {
+        let understood = read(text);
+        assert_eq!(
+            understood.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(),
+            [question],
+            "{text}"
+        );
+    }
+    // 9 am is already past today, so only one day remains.
+    assert!(read("Soccer Thursday at 9am").ambiguities.is_empty());
+}
+
+/// R-FAM-101: changes of other fields than the time.
+#[test]
+fn changes_of_people_things_and_names_are_read() {
+    let added = read("Add Dad to the science fair");
+    assert_eq!((added.data.event_type, added.edit.add_people.as_slice()), (EventType::Modify, &["dad".to_owned()][..]));
+    let off = read("Take Emma off the soccer game");
+    assert_eq!((off.data.event_type, off.edit.remove_people.as_slice()), (EventType::Modify, &["emma".to_owned()][..]));
+    let set = read("Set the science fair to 10am");
+    assert_eq!((set.data.event_type, set.data.start_time), (EventType::Modify, Some(at("2026-01-22T10:00:00-05:00"))));
+    let removed = read("Remove Emma from dinner with the Millers");
+    assert_eq!(
+        (removed.event_ids.as_slice(), removed.edit.remove_people.as_slice()),
+        (&["millers".to_owned()][..], &["emma".to_owned()][..])
+    );
+    let thing = read("Add the car to the dentist");
+    assert_eq!(thing.edit.add_resources, ["car"]);
+    let renamed = read("Rename book club to reading circle");
+    assert_eq!(renamed.edit.title.as_deref(), Some("Reading circle"));
+    assert!([added, removed, thing, renamed].iter().all(|one| one.confidence.value() == 0.95));
+}
+
+/// R-FAM-102: a sentence that is only possibly a cancellation or change is not treated as one, nor as a new event.
+#[test]
+fn what_may_be_a_cancellation_or_a_change_is_asked() {
+    let rows = [
+        ("Emma won't go to swimming tomorrow", "Is it to be cancelled?"),
+        ("I don't need the oil change anymore", "Is it to be cancelled?"),
+        ("Emma can't be late to school tomorrow", "Is it to be cancelled?"),
+        ("The soccer game on Saturday starts at 11 now", "Is this a change of Soccer game, or something new?"),
+        ("Emma can't stand Mondays", "Is there anything to be done?"),
+    ];
+    for (text, question) in rows {
+        let understood = read(text);
+        let questions: Vec<&str> = understood.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect();
+        assert_eq!(questions, [question], "{text}");
+        assert!(understood.confidence.value() < 0.7, "{text}");
+    }
+    let several = read("Please cancel my yoga classes next week");
+    assert_eq!(several.ambiguities[0].question, "There are several then; is it one of them, or all?");
+    assert_eq!((several.scope, several.data.start_time), (None, None));
+}
+
+/// R-FAM-101: a verb of change without a matching event creates a new event.
+#[test]
+fn making_pancakes_is_something_new() {
+    let understood = read_on(&sample::empty_family(), "Make pancakes Saturday at 9am");
+    assert_eq!(understood.data.event_type, EventType::Create);
+    assert_eq!(understood.data.title.as_deref(), Some("Make pancakes"));
+}
+
+/// R-FAM-102: the parsed spans are returned with the original text.
+#[test]
+fn what_was_found_is_shown() {
+    let text = "Schedule soccer for Emma Saturday at 2pm with the car";
+    let found = read(text).spans;
+    let shown: Vec<String> = found.iter().map(|one| format!("{:?} {} = {}", one.part, one.text, one.value)).collect();
+    let expected = [
+        "Intent Schedule = create",
+        "Title Soccer = Soccer",
+        "Date Saturday = 2026-01-10",
+        "Time at 2pm = 2:00pm",
+        "Person Emma = emma",
+        "Resource car = car",
+    ];
+    assert_eq!(shown, expected);
+}

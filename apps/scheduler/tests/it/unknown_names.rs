@@ -1,0 +1,114 @@
+//! Unknown names: similar names are offered, and new names can be added to the family.
+
+use serde_json::{Value, json};
+use superstep::Outcome;
+use superstep_scheduler::calendar::MemberRole;
+use superstep_scheduler::state::{FamilySchedulerState, WorkflowStatus};
+
+use crate::requests::Stage;
+
+const ZOE: &str = "Schedule soccer for Zoe Saturday at 2pm";
+const VAN: &str = "Schedule a trip Saturday at 2pm with the van";
+
+fn ids(waits: &Outcome<FamilySchedulerState>) -> Vec<&str> {
+    let choices = waits.interrupts()[0].value["choices"].as_array().unwrap();
+    choices.iter().filter_map(|one| one["id"].as_str()).collect()
+}
+
+fn add(name: &str, kind: &str) -> Value {
+    json!({ "fields": { "add": [{ "name": name, "kind": kind }] } })
+}
+
+/// R-FAM-126: similar names and adding the name are offered.
+#[tokio::test]
+async fn what_is_offered_for_an_unknown_name() {
+    let rows: [(&str, &[&str]); 4] = [
+        (ZOE, &["add:person:Zoe"]),
+        ("Schedule soccer for Ema Saturday at 2pm", &["emma", "add:person:Ema"]),
+        (VAN, &["add:resource:van"]),
+        ("Baking Saturday at 2pm in the kichen", &["kitchen", "add:resource:kichen"]),
+    ];
+    for (words, offered) in rows {
+        let stage = Stage::new(Vec::new()).await;
+        let waits = stage.say(words).await;
+        assert_eq!(ids(&waits), offered, "{words}");
+        assert!(waits.interrupts()[0].value["question"].as_str().unwrap().starts_with("I know no "), "{words}");
+        assert!(stage.board().await.events.is_empty(), "{words}");
+    }
+}
+
+/// R-FAM-126: choosing a similar name completes the request.
+#[tokio::test]
+async fn a_near_name_is_taken() {
+    let stage = Stage::new(Vec::new()).await;
+    stage.say("Schedule soccer for Ema Saturday at 2pm").await;
+    let done = stage.answer(json!({ "fields": { "participants": ["emma"] } })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
+    let board = stage.board().await;
+    let event = board.events.values().next().unwrap();
+    assert_eq!((event.title.as_str(), event.participants[0].member.as_str()), ("Soccer", "emma"));
+    assert_eq!(board.members.len(), 3);
+
+    let stage = Stage::new(Vec::new()).await;
+    stage.say("Schedule an Email lesson for Ema Saturday at 2pm").await;
+    let done = stage.answer(json!({ "fields": { "participants": ["emma"] } })).await;
+    assert_eq!(done.state.proposed_event.as_ref().unwrap().title, "Email lesson", "{:?}", done.interrupts());
+
+    let stage = Stage::new(Vec::new()).await;
+    stage.say("Baking Saturday at 2pm in the kichen").await;
+    let done = stage.answer(json!({ "fields": { "resources": ["kitchen"] } })).await;
+    let event = done.state.proposed_event.as_ref().unwrap();
+    assert_eq!((event.title.as_str(), event.resources.as_slice()), ("Baking", &["kitchen".to_owned()][..]));
+}
+
+/// R-FAM-126: a parent adds a member and a resource; the request continues with them, and the audit log contains
+/// them.
+#[tokio::test]
+async fn a_parent_adds_a_name() {
+    let stage = Stage::new(Vec::new()).await;
+    stage.say(ZOE).await;
+    let done = stage.answer(add("Zoe", "person")).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
+    let board = stage.board().await;
+    assert_eq!((board.members["zoe"].name.as_str(), board.members["zoe"].role), ("Zoe", MemberRole::Other));
+    let event = board.events.values().next().unwrap();
+    assert_eq!((event.title.as_str(), event.participants[0].member.as_str()), ("Soccer", "zoe"));
+
+    let stage = Stage::new(Vec::new()).await;
+    stage.say(VAN).await;
+    let done = stage.answer(add("van", "resource")).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
+    let board = stage.board().await;
+    assert_eq!((board.resources["van"].capacity, board.resources["van"].kind.as_str()), (1, "thing"));
+    assert_eq!(board.events.values().next().unwrap().resources, ["van"]);
+    let audit = stage.home.store.audit(&stage.home.family_id, 20).await.unwrap();
+    assert!(audit.iter().any(|entry| entry.action == "add" && entry.who == "mom"), "{audit:?}");
+}
+
+/// R-FAM-126: a child is told that a parent must add the name, and nothing is added; without the name the request
+/// continues.
+#[tokio::test]
+async fn a_child_adds_nobody() {
+    let stage = Stage::new(Vec::new()).await;
+    stage.say_as("emma", ZOE).await;
+    let waits = stage.answer(add("Zoe", "person")).await;
+    assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
+    let told = &waits.interrupts()[0].value["question"];
+    assert_eq!(told, "Only a parent can add “Zoe” to the family; please ask one.");
+    let board = stage.board().await;
+    assert_eq!((board.members.len(), board.events.len()), (3, 0));
+    let done = stage.answer(json!({ "fields": { "ignore": ["Zoe"] } })).await;
+    assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{:?}", done.interrupts());
+}
+
+/// R-FAM-126, R-FAM-87: only names of the question can be added.
+#[tokio::test]
+async fn other_names_are_refused() {
+    let stage = Stage::new(Vec::new()).await;
+    stage.say(ZOE).await;
+    for wrong in [add("Bob", "person"), add("Zoe", "pet"), json!({ "fields": { "add": ["Zoe"] } })] {
+        let resumed = stage.graph.resume(&*stage.thread, wrong.clone()).context(stage.home.clone());
+        assert_eq!(resumed.await.unwrap_err().code(), superstep::ErrorCode::InvalidResume, "{wrong}");
+    }
+    assert_eq!(stage.board().await.members.len(), 3);
+}

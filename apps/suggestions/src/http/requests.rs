@@ -1,0 +1,196 @@
+//! Request bodies, query parameters and headers of the post routes.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use superstep::core::suggest::did_you_mean_or_list;
+use superstep::core::validation_error::ValidationError;
+use superstep::settings::Secret;
+use superstep_server::{ClientAddress, Problem};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::app::SearchOptions;
+use crate::sources::{Engagement, NewPost, PostFilter, PostViolation, SearchQuery, normalize_query};
+use crate::types::Mode;
+
+/// The sender of a request: client address, Microsoft Graph token and language.
+pub(crate) struct Requester {
+    pub(crate) visitor: ClientAddress,
+    token: Option<Secret>,
+    locale: Option<String>,
+}
+
+/// Header with the Microsoft Graph token. `Authorization` is not used, because that header authenticates to this
+/// server.
+const TOKEN: &str = "x-graph-token";
+
+impl Requester {
+    /// Converts the requester and a model name into search options.
+    pub(crate) fn search_options(self, model: Option<String>) -> SearchOptions {
+        SearchOptions { model, token: self.token, locale: self.locale }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Requester {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let visitor = ClientAddress::from_request_parts(parts, state).await?;
+        let token = text(&parts.headers, TOKEN).filter(|token| !token.is_empty()).map(Secret::new);
+        let locale = text(&parts.headers, header::ACCEPT_LANGUAGE.as_str()).and_then(language);
+        Ok(Self { visitor, token, locale })
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+/// Returns the first language of an `Accept-Language` list such as `de-AT,en;q=0.8`.
+fn language(accepted: &str) -> Option<String> {
+    let first = accepted.split([',', ';', '-']).next()?.trim();
+    let is_language = (2..=3).contains(&first.len()) && first.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_language.then(|| first.to_ascii_lowercase())
+}
+
+/// Which posts.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListPostsParams {
+    /// At most this many; 50 unless said, 200 at most.
+    #[param(value_type = Option<usize>)]
+    limit: Option<String>,
+    /// Only those with this tag.
+    tag: Option<String>,
+    /// `question`, `offer` or `event`.
+    mode: Option<String>,
+    /// Only those behind the post that `next` of a former page named.
+    after: Option<String>,
+}
+
+impl ListPostsParams {
+    pub(crate) fn post_filter(self) -> Result<PostFilter, Problem> {
+        // HTML forms send empty fields; an empty field counts as absent.
+        let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let mode = given(self.mode).map(|name| {
+            let unknown = || {
+                let known = did_you_mean_or_list(&name, &[Mode::Question, Mode::Offer, Mode::Event].map(Mode::name));
+                Problem::invalid(format!("no post is a `{name}`"), []).with_hint(known)
+            };
+            Mode::named(&name).ok_or_else(unknown)
+        });
+        let limit = given(self.limit).map_or(Ok(50), |limit| {
+            let fault = || {
+                ValidationError::new(format!("`{limit}` is no number of posts"))
+                    .with_pointer("/limit")
+                    .with_help("say 1 to 200")
+            };
+            limit.trim().parse::<usize>().map_err(|_| Problem::invalid("the query is not valid", [fault().into()]))
+        });
+        Ok(PostFilter {
+            limit: limit?.clamp(1, 200),
+            tag: given(self.tag),
+            mode: mode.transpose()?,
+            after: given(self.after),
+        })
+    }
+}
+
+/// A post to write. Held against its rules as a whole, so that every one that is broken is named.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct CreatePostRequest(Value);
+
+impl CreatePostRequest {
+    pub(crate) fn read(&self) -> Result<NewPost, Vec<PostViolation>> {
+        NewPost::read(&self.0)
+    }
+}
+
+/// A post to write, as it is described.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what `NewPost::read` reads")]
+#[schema(rename_all = "camelCase")]
+pub(crate) struct CreatePostSchema {
+    /// What it says: up to 500 characters and three sentences.
+    text: String,
+    /// What it is about: up to 5, of 20 characters each.
+    tags: Option<Vec<String>>,
+    /// `question` unless said, `offer` or `event`.
+    mode: Option<String>,
+    /// How long it stays: `1h`, `24h` unless said, `72h` or `7d`.
+    ttl: Option<String>,
+    /// Who writes it.
+    author_id: Option<String>,
+    /// The name of who writes it.
+    author_name: Option<String>,
+    /// Where: degrees north.
+    lat: Option<f64>,
+    /// Where: degrees east.
+    lng: Option<f64>,
+}
+
+/// What somebody does about a post.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EngagementRequest {
+    /// `interested` or `join`.
+    #[schema(value_type = String)]
+    pub(crate) kind: Engagement,
+}
+
+/// How suggestions are asked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SuggestionsParams {
+    /// `1` for events.
+    stream: Option<String>,
+    /// Who decides: `local`, `direct`, a model of the settings, or one such as `groq/llama-3.1-8b-instant`.
+    pub(crate) model: Option<String>,
+}
+
+impl SuggestionsParams {
+    pub(crate) fn is_streamed(&self) -> Result<bool, Problem> {
+        match self.stream.as_deref() {
+            Some("1" | "true") => Ok(true),
+            None | Some("" | "0" | "false") => Ok(false),
+            Some(other) => {
+                Err(Problem::invalid(format!("`stream` is `{other}`"), []).with_hint("say `1`, or leave it out"))
+            }
+        }
+    }
+}
+
+/// What is searched for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SearchParams {
+    /// Words; at most 200 characters of them count.
+    #[serde(default)]
+    q: String,
+}
+
+impl SearchParams {
+    pub(crate) fn query(&self) -> Result<SearchQuery, Problem> {
+        normalize_query(&self.q).map_err(|_| {
+            let fault =
+                ValidationError::new("must not be empty").with_pointer("/q").with_help("name one to a few words");
+            Problem::invalid("there is nothing to search for", [fault.into()])
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_language_counts_where_there_is_one() {
+        for (given, expected) in [("de-AT,en;q=0.8", Some("de")), ("EN", Some("en")), ("*", None), ("", None)] {
+            assert_eq!(language(given).as_deref(), expected, "{given}");
+        }
+    }
+}

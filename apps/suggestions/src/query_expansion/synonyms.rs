@@ -1,0 +1,95 @@
+//! Synonym file: one group per line, `#` starts a comment. The file is reloaded when it changes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+use std::{fs, io};
+
+use superstep::{Error, ErrorCode, Result};
+
+/// A synonym file and its loaded groups.
+#[derive(Debug)]
+pub(super) struct SynonymFile {
+    file: Option<PathBuf>,
+    read: Mutex<LoadedSynonyms>,
+}
+
+#[derive(Debug, Default)]
+struct LoadedSynonyms {
+    seen: Option<(u64, Option<SystemTime>)>,
+    groups: Vec<Vec<Term>>,
+}
+
+/// A word or phrase of a group.
+#[derive(Debug)]
+struct Term {
+    text: String,
+    words: Vec<String>,
+}
+
+/// A synonym group with a term that occurs in a text.
+pub(super) struct SynonymMatch {
+    /// Words of the text that matched.
+    pub(super) words: BTreeSet<String>,
+    /// Terms of the group that do not occur in the text.
+    pub(super) others: Vec<String>,
+}
+
+impl SynonymFile {
+    pub(super) fn open(file: Option<&Path>) -> Result<Self> {
+        let list = Self { file: file.map(Path::to_owned), read: Mutex::default() };
+        list.reload_if_changed().map_err(|cause| {
+            let shown = file.unwrap_or(Path::new("")).display();
+            Error::new(ErrorCode::ConfigInvalid, format!("cannot read the words in `{shown}`: {cause}"))
+        })?;
+        Ok(list)
+    }
+
+    /// Returns the groups that match a text, in the order of the text.
+    pub(super) fn matches(&self, text: &[String]) -> Vec<SynonymMatch> {
+        // If the file is temporarily unreadable, the groups loaded before stay in use.
+        self.reload_if_changed().ok();
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found: Vec<(usize, SynonymMatch)> = Vec::new();
+        for group in &read.groups {
+            let places = group.iter().map(|term| (place(text, &term.words), term));
+            let (held, others): (Vec<_>, Vec<_>) = places.partition(|(place, _)| place.is_some());
+            if let Some(first) = held.iter().filter_map(|(place, _)| *place).min() {
+                let words = held.iter().flat_map(|(_, term)| term.words.iter().cloned()).collect();
+                let others = others.into_iter().map(|(_, term)| term.text.clone()).collect();
+                found.push((first, SynonymMatch { words, others }));
+            }
+        }
+        found.sort_by_key(|(first, _)| *first);
+        found.into_iter().map(|(_, matched)| matched).collect()
+    }
+
+    /// Reloads the file if its size or modification time has changed.
+    fn reload_if_changed(&self) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let metadata = fs::metadata(file)?;
+        let seen = Some((metadata.len(), metadata.modified().ok()));
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.seen != seen {
+            *read = LoadedSynonyms { seen, groups: groups(&fs::read_to_string(file)?) };
+        }
+        Ok(())
+    }
+}
+
+fn groups(text: &str) -> Vec<Vec<Term>> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let groups = lines.map(|line| line.split(',').filter_map(term).collect::<Vec<_>>());
+    groups.filter(|group| group.len() > 1).collect()
+}
+
+fn term(text: &str) -> Option<Term> {
+    let words = super::all(text);
+    (!words.is_empty()).then(|| Term { text: text.trim().to_owned(), words })
+}
+
+/// Returns the index of a phrase in a text.
+fn place(text: &[String], phrase: &[String]) -> Option<usize> {
+    text.windows(phrase.len()).position(|window| window == phrase)
+}

@@ -1,0 +1,131 @@
+//! Merges duplicate results.
+
+use std::collections::BTreeMap;
+
+use crate::sources::fuse;
+use crate::types::{McpSuggestion, PostSummary};
+
+/// Query parameters that are known to track users and do not identify a document.
+const TRACKING: [&str; 8] = ["fbclid", "gclid", "dclid", "msclkid", "mc_cid", "mc_eid", "igshid", "yclid"];
+
+/// Merges lists of suggestions: best first, without duplicates, each with the longest description that any hit had.
+pub(super) fn merged_suggestions(lists: Vec<Vec<McpSuggestion>>) -> Vec<McpSuggestion> {
+    let mut longest: BTreeMap<String, String> = BTreeMap::new();
+    for found in lists.iter().flatten() {
+        let known = longest.entry(key(&found.url, &found.title)).or_default();
+        if found.description.chars().count() > known.chars().count() {
+            known.clone_from(&found.description);
+        }
+    }
+    // Suggestions without a URL are not fused: equal empty URLs do not make them duplicates.
+    let (nowhere, somewhere): (Vec<_>, Vec<_>) = split(lists);
+    let mut merged: Vec<McpSuggestion> = Vec::new();
+    for mut found in fuse(somewhere).into_iter().chain(nowhere.into_iter().flatten()) {
+        if let Some(description) = longest.remove(&key(&found.url, &found.title)) {
+            found.description = description;
+            merged.push(found);
+        }
+    }
+    merged
+}
+
+fn split(lists: Vec<Vec<McpSuggestion>>) -> (Vec<Vec<McpSuggestion>>, Vec<Vec<McpSuggestion>>) {
+    let is_nowhere = |found: &McpSuggestion| found.url.trim().is_empty();
+    lists.into_iter().map(|list| list.into_iter().partition::<Vec<_>, _>(is_nowhere)).unzip()
+}
+
+/// Merges lists of posts without duplicates: the first post of each list before the second of each.
+pub(super) fn merged_posts(lists: Vec<Vec<PostSummary>>) -> Vec<PostSummary> {
+    let longest = lists.iter().map(Vec::len).max().unwrap_or_default();
+    let mut merged: Vec<PostSummary> = Vec::new();
+    for post in (0..longest).flat_map(|place| lists.iter().filter_map(move |list| list.get(place))) {
+        if !merged.iter().any(|known| known.id == post.id) {
+            merged.push(post.clone());
+        }
+    }
+    merged
+}
+
+/// Returns the deduplication key of a suggestion: the URL without fragment and tracking parameters, or else the
+/// title.
+pub(super) fn key(url: &str, title: &str) -> String {
+    let url = url.trim();
+    if url.is_empty() {
+        return format!("title {}", title.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase());
+    }
+    let address = url.split_once('#').map_or(url, |(address, _)| address);
+    let (path, query) = address.split_once('?').unwrap_or((address, ""));
+    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_tracking(pair)).collect();
+    let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
+    format!("url {}{query}", plain(path))
+}
+
+fn is_tracking(pair: &str) -> bool {
+    let name = pair.split('=').next().unwrap_or_default().to_lowercase();
+    name.starts_with("utm_") || TRACKING.contains(&name.as_str())
+}
+
+/// Normalizes a URL path: lowercases scheme and host, which are case-insensitive, and removes trailing slashes.
+fn plain(path: &str) -> String {
+    let path = path.trim_end_matches('/');
+    let Some((scheme, rest)) = path.split_once("://") else { return path.to_owned() };
+    let (host, rest) = rest.split_once('/').map_or((rest, None), |(host, rest)| (host, Some(rest)));
+    let rest = rest.map(|rest| format!("/{rest}")).unwrap_or_default();
+    format!("{}://{}{rest}", scheme.to_lowercase(), host.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Availability, SourceType};
+
+    fn found(url: &str, title: &str, description: &str) -> McpSuggestion {
+        let (url, title, description) = (url.to_owned(), title.to_owned(), description.to_owned());
+        McpSuggestion {
+            title,
+            url,
+            description,
+            source_type: SourceType::Doc,
+            source: None,
+            status: Availability::Available,
+        }
+    }
+
+    /// R-SUG-33: results are equal if their URLs match without fragment and tracking parameters, or else if titles
+    /// match.
+    #[test]
+    fn the_same_thing_has_the_same_key() {
+        let rows = [
+            ("https://Docs.example/a#b", "https://docs.example/a?utm_source=mail&gclid=1", true),
+            ("https://docs.example/a?page=2", "https://docs.example/a?page=2&UTM_campaign=x#top", true),
+            ("https://docs.example/a/", "https://docs.example/a", true),
+            ("docs/a.md#one", "docs/a.md#two", true),
+            ("https://docs.example/a?page=2", "https://docs.example/a?page=3", false),
+            ("https://docs.example/A", "https://docs.example/a", false),
+            ("issues/x.json?issue=1", "issues/x.json?issue=2", false),
+        ];
+        for (a, b, is_same) in rows {
+            assert_eq!(key(a, "one") == key(b, "two"), is_same, "{a} {b}");
+        }
+        assert_eq!(key("", "Roll  back"), key(" ", "roll back"));
+        assert_ne!(key("", "roll back"), key("", "roll on"));
+    }
+
+    /// R-SUG-33: deduplication keeps one result, with the longer description.
+    #[test]
+    fn of_duplicates_the_longer_description_stays() {
+        let lists = vec![
+            vec![found("docs/a.md#x", "A", "short"), found("", "Nowhere", "n"), found("", "Elsewhere", "e")],
+            vec![
+                found("docs/a.md?utm_medium=x", "A", "much longer"),
+                found("docs/b.md", "B", "b"),
+                found("", "nowhere", ""),
+            ],
+        ];
+        let merged = merged_suggestions(lists);
+        let shown: Vec<(&str, &str)> =
+            merged.iter().map(|one| (one.title.as_str(), one.description.as_str())).collect();
+        assert_eq!(shown, [("A", "much longer"), ("B", "b"), ("Nowhere", "n"), ("Elsewhere", "e")]);
+        assert_eq!(merged[0].url, "docs/a.md#x");
+    }
+}

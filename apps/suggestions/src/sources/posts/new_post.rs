@@ -1,0 +1,244 @@
+//! New posts and their validation.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use superstep::{Error, ErrorCode, Result};
+
+use super::sentences::sentences;
+use crate::types::Mode;
+
+/// Maximum length of a post in characters.
+pub const LONGEST_TEXT: usize = 500;
+/// Maximum number of sentences in a post.
+pub const MOST_SENTENCES: usize = 3;
+/// Maximum number of tags of a post.
+pub const MOST_TAGS: usize = 5;
+/// Maximum length of a tag in characters.
+pub const LONGEST_TAG: usize = 20;
+
+/// A post to be created.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewPost {
+    /// Text of the post.
+    pub text: String,
+    /// Topics of the post.
+    pub tags: Vec<String>,
+    /// Purpose of the post.
+    pub mode: Mode,
+    /// Time to live of the post.
+    pub ttl: TimeToLive,
+    /// Id of the author.
+    pub author_id: String,
+    /// Display name of the author.
+    pub author_name: String,
+    /// Latitude in degrees north.
+    pub lat: Option<f64>,
+    /// Longitude in degrees east.
+    pub lng: Option<f64>,
+}
+
+/// How long a post stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+pub enum TimeToLive {
+    /// An hour.
+    #[serde(rename = "1h")]
+    Hour,
+    /// A day.
+    #[default]
+    #[serde(rename = "24h")]
+    Day,
+    /// Three days.
+    #[serde(rename = "72h")]
+    ThreeDays,
+    /// A week.
+    #[serde(rename = "7d")]
+    Week,
+}
+
+/// A rule that is broken, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PostViolation {
+    /// Where: a JSON pointer.
+    pub pointer: String,
+    /// What is wrong, for a person.
+    pub message: String,
+}
+
+impl TimeToLive {
+    /// All values, shortest first.
+    pub const ALL: [Self; 4] = [Self::Hour, Self::Day, Self::ThreeDays, Self::Week];
+
+    /// Returns the name in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hour => "1h",
+            Self::Day => "24h",
+            Self::ThreeDays => "72h",
+            Self::Week => "7d",
+        }
+    }
+
+    /// Parses the JSON name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|ttl| ttl.name() == name)
+    }
+
+    /// Returns the duration in microseconds.
+    #[must_use]
+    pub const fn micros(self) -> i64 {
+        let hours = match self {
+            Self::Hour => 1,
+            Self::Day => 24,
+            Self::ThreeDays => 72,
+            Self::Week => 7 * 24,
+        };
+        hours * 3_600 * 1_000_000
+    }
+}
+
+impl NewPost {
+    /// Creates a question with a time to live of one day and the author `guest`.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            tags: Vec::new(),
+            mode: Mode::Question,
+            ttl: TimeToLive::Day,
+            author_id: "guest".to_owned(),
+            author_name: "Guest".to_owned(),
+            lat: None,
+            lng: None,
+        }
+    }
+
+    /// Parses a post from JSON with the fields `text`, `tags`, `mode`, `ttl`, `authorId`, `authorName`, `lat` and
+    /// `lng`.
+    ///
+    /// # Errors
+    /// Returns every violation, of types and of content.
+    pub fn read(value: &Value) -> Result<Self, Vec<PostViolation>> {
+        let Some(fields) = value.as_object() else { return Err(vec![violation("", "must be an object")]) };
+        let mut broken = Vec::new();
+        let known = ["text", "tags", "mode", "ttl", "authorId", "authorName", "lat", "lng"];
+        for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
+            broken.push(violation(&format!("/{}", escape(name)), "is no field of a post"));
+        }
+        let mut post = Self::new("");
+        let take = |name: &str| fields.get(name).filter(|value| !value.is_null());
+        match take("text").map(Value::as_str) {
+            Some(Some(text)) => text.clone_into(&mut post.text),
+            Some(None) => broken.push(violation("/text", "must be a text")),
+            None => broken.push(violation("/text", "is missing")),
+        }
+        for (index, tag) in take("tags").map(|tags| list(tags, &mut broken)).into_iter().flatten().enumerate() {
+            // An invalid tag keeps its index, so that violations of later tags have the right pointer.
+            post.tags.push(tag.as_str().unwrap_or_default().to_owned());
+            if !tag.is_string() {
+                broken.push(violation(&format!("/tags/{index}"), "must be a text"));
+            }
+        }
+        let name = |value: &Value| value.as_str().map(str::to_owned);
+        let modes = "must be `question`, `offer` or `event`";
+        set(&mut post.mode, take("mode"), |value| Mode::named(value.as_str()?), ("/mode", modes), &mut broken);
+        let ttls = "must be `1h`, `24h`, `72h` or `7d`";
+        set(&mut post.ttl, take("ttl"), |value| TimeToLive::named(value.as_str()?), ("/ttl", ttls), &mut broken);
+        set(&mut post.author_id, take("authorId"), name, ("/authorId", "must be a text"), &mut broken);
+        set(&mut post.author_name, take("authorName"), name, ("/authorName", "must be a text"), &mut broken);
+        let degrees = |value: &Value| value.as_f64().map(Some);
+        set(&mut post.lat, take("lat"), degrees, ("/lat", "must be a number"), &mut broken);
+        set(&mut post.lng, take("lng"), degrees, ("/lng", "must be a number"), &mut broken);
+        // A field of the wrong type is not validated further.
+        let wrong: BTreeSet<String> = broken.iter().map(|violation| violation.pointer.clone()).collect();
+        broken.extend(post.violations().into_iter().filter(|violation| !wrong.contains(&violation.pointer)));
+        if broken.is_empty() { Ok(post) } else { Err(broken) }
+    }
+
+    /// Returns every violation of the content rules.
+    #[must_use]
+    pub fn violations(&self) -> Vec<PostViolation> {
+        let mut broken = Vec::new();
+        let mut text = |message: String| broken.push(violation("/text", &message));
+        match self.text.trim().chars().count() {
+            0 => text("must not be empty".to_owned()),
+            length if length > LONGEST_TEXT => text(format!("has {length} characters; {LONGEST_TEXT} are allowed")),
+            _ => {}
+        }
+        let count = sentences(&self.text);
+        if count > MOST_SENTENCES {
+            text(format!("has {count} sentences; {MOST_SENTENCES} are allowed"));
+        }
+        if self.tags.len() > MOST_TAGS {
+            broken.push(violation("/tags", &format!("has {} tags; {MOST_TAGS} are allowed", self.tags.len())));
+        }
+        let mut seen = BTreeSet::new();
+        for (index, tag) in self.tags.iter().enumerate() {
+            let length = tag.trim().chars().count();
+            let message = match length {
+                0 => "must not be empty".to_owned(),
+                _ if length > LONGEST_TAG => format!("has {length} characters; {LONGEST_TAG} are allowed"),
+                _ if !seen.insert(tag.trim().to_lowercase()) => "is there already".to_owned(),
+                _ => continue,
+            };
+            broken.push(violation(&format!("/tags/{index}"), &message));
+        }
+        for (pointer, degrees, most) in [("/lat", self.lat, 90.0), ("/lng", self.lng, 180.0)] {
+            if degrees.is_some_and(|degrees| !(-most..=most).contains(&degrees)) {
+                broken.push(violation(pointer, &format!("must be within -{most} and {most}")));
+            }
+        }
+        for (pointer, name) in [("/authorId", &self.author_id), ("/authorName", &self.author_name)] {
+            if name.trim().is_empty() || name.chars().count() > 100 {
+                broken.push(violation(pointer, "must have 1 to 100 characters"));
+            }
+        }
+        broken
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let broken = self.violations();
+        if broken.is_empty() {
+            return Ok(());
+        }
+        let said: Vec<String> = broken.iter().map(|broken| format!("{} {}", broken.pointer, broken.message)).collect();
+        Err(Error::new(ErrorCode::InputInvalid, format!("the post breaks its rules: {}", said.join("; "))))
+    }
+}
+
+/// Sets a field if a value is given, or adds a violation if the value is invalid.
+fn set<T>(
+    field: &mut T,
+    given: Option<&Value>,
+    read: impl Fn(&Value) -> Option<T>,
+    (pointer, message): (&str, &str),
+    broken: &mut Vec<PostViolation>,
+) {
+    match given.map(read) {
+        None => {}
+        Some(Some(value)) => *field = value,
+        Some(None) => broken.push(violation(pointer, message)),
+    }
+}
+
+fn list<'a>(tags: &'a Value, broken: &mut Vec<PostViolation>) -> &'a [Value] {
+    tags.as_array().map_or_else(
+        || {
+            broken.push(violation("/tags", "must be a list of texts"));
+            [].as_slice()
+        },
+        Vec::as_slice,
+    )
+}
+
+/// Escapes a name for use in a JSON pointer.
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+fn violation(pointer: &str, message: &str) -> PostViolation {
+    PostViolation { pointer: pointer.to_owned(), message: message.to_owned() }
+}

@@ -1,0 +1,173 @@
+//! Cache of the histories of threads on which this process holds leases.
+//!
+//! An optimization only: every write compares the cached state with the tables in the same transaction, and reads the
+//! history again if another process wrote.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use superstep_core::checkpoint::CheckpointNamespace;
+use superstep_core::error::Result;
+use superstep_core::id::ThreadId;
+use superstep_core::port::Lease;
+
+use super::encoding::ValueEncoding;
+use super::history_writer::{HistoryWriter, ParentCheckpoint};
+
+/// Number of threads that stay cached after their lease was released.
+const CACHED_THREADS: usize = 1_024;
+
+/// Number of cached histories per thread.
+const LINES: usize = 16;
+
+/// A thread whose lease was just acquired.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AcquiredThread {
+    /// Row id of the thread.
+    pub(crate) row: i64,
+    pub(crate) fence: u64,
+    /// Fence of the previous lease.
+    pub(crate) before: u64,
+    /// True if the thread never had a lease: the tables contain nothing of it.
+    pub(crate) is_new: bool,
+}
+
+/// Cache of threads.
+pub(crate) struct HistoryCache {
+    threads: Mutex<BTreeMap<ThreadId, Arc<CachedThread>>>,
+    form: ValueEncoding,
+}
+
+/// A thread on which this process holds, or held, the lease.
+pub(crate) struct CachedThread {
+    pub(super) row: i64,
+    fence: u64,
+    is_held: bool,
+    /// True if the tables contain nothing of the thread, and no write is on its way.
+    is_new: AtomicBool,
+    /// Histories of the namespaces written last.
+    lines: Mutex<Vec<(CheckpointNamespace, CachedHistory)>>,
+}
+
+/// A history with its row id.
+#[derive(Debug, Default)]
+pub(crate) struct CachedHistory {
+    pub(super) row: Option<i64>,
+    pub(super) line: HistoryWriter,
+    /// True if a checkpoint is being added.
+    pub(super) has_pending_checkpoint: bool,
+}
+
+impl CachedHistory {
+    pub(crate) fn new(row: Option<i64>, line: HistoryWriter) -> Self {
+        Self { row, line, has_pending_checkpoint: false }
+    }
+
+    /// Returns the part that is needed to write pending entries.
+    fn outline(&self) -> Self {
+        let ParentCheckpoint { id, number, .. } = self.line.base;
+        let base = ParentCheckpoint { id, number, ..ParentCheckpoint::default() };
+        Self::new(self.row, HistoryWriter::new((self.line.newest, 0), Vec::new(), base))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl CachedThread {
+    /// Returns the cached state of a history. To add a checkpoint, the entry is removed from the cache: no other
+    /// commit can build on a state that may not be written.
+    pub(super) fn entry(&self, namespace: &CheckpointNamespace, is_outline: bool) -> Option<CachedHistory> {
+        let mut lines = lock(&self.lines);
+        let Some(place) = lines.iter().position(|(known, _)| known == namespace) else {
+            // Only for the first access: after it, the tables have to be read, whether the write succeeded or not.
+            return (!is_outline && self.is_new.swap(false, Ordering::Relaxed)).then(CachedHistory::default);
+        };
+        Some(if is_outline { lines[place].1.outline() } else { lines.swap_remove(place).1 })
+    }
+
+    /// Caches a history as it was written.
+    pub(super) fn remember(&self, namespace: CheckpointNamespace, entry: CachedHistory) {
+        let mut lines = lock(&self.lines);
+        lines.retain(|(other, _)| *other != namespace);
+        // A subgraph has a history for each call; an evicted one is read again.
+        if lines.len() >= LINES {
+            lines.remove(0);
+        }
+        lines.push((namespace, entry));
+    }
+}
+
+impl HistoryCache {
+    /// Returns an empty cache; `form` is the encoding of new values.
+    pub(crate) fn new(form: ValueEncoding) -> Self {
+        Self { threads: Mutex::default(), form }
+    }
+
+    pub(super) fn form(&self) -> ValueEncoding {
+        self.form
+    }
+
+    /// Stores an acquired lease. Cached histories stay valid if no other process held the lease in between.
+    pub(crate) fn acquire(&self, thread: &ThreadId, taken: AcquiredThread) -> Lease {
+        let mut threads = lock(&self.threads);
+        let known = threads.remove(thread).filter(|known| known.row == taken.row && known.fence == taken.before);
+        let lines = known.map(|known| std::mem::take(&mut *lock(&known.lines))).unwrap_or_default();
+        if threads.len() >= CACHED_THREADS {
+            threads.retain(|_, thread| thread.is_held);
+        }
+        let (AcquiredThread { row, fence, is_new, .. }, lines) = (taken, Mutex::new(lines));
+        let held = CachedThread { row, fence, is_held: true, is_new: AtomicBool::new(is_new), lines };
+        threads.insert(thread.clone(), Arc::new(held));
+        Lease { thread: thread.clone(), fence: taken.fence }
+    }
+
+    /// Marks a lease as released and returns the row id of its thread.
+    pub(crate) fn release(&self, lease: &Lease) -> Option<i64> {
+        let mut threads = lock(&self.threads);
+        let known = threads.get(&lease.thread).filter(|known| known.fence == lease.fence && known.is_held)?;
+        let (row, fence, lines) = (known.row, known.fence, std::mem::take(&mut *lock(&known.lines)));
+        let given =
+            CachedThread { row, fence, is_held: false, is_new: AtomicBool::new(false), lines: Mutex::new(lines) };
+        threads.insert(lease.thread.clone(), Arc::new(given));
+        Some(row)
+    }
+
+    /// Returns true if this process holds the lease and the tables contain nothing of the thread.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn is_new(&self, thread: &ThreadId) -> bool {
+        lock(&self.threads).get(thread).is_some_and(|known| known.is_held && known.is_new.load(Ordering::Relaxed))
+    }
+
+    /// Returns row id and fence of a thread whose lease was released.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn last_release(&self, thread: &ThreadId) -> Option<(i64, u64)> {
+        lock(&self.threads).get(thread).filter(|known| !known.is_held).map(|known| (known.row, known.fence))
+    }
+
+    /// Removes a deleted thread unless its lease was acquired again.
+    pub(crate) fn remove(&self, thread: &ThreadId) {
+        let mut threads = lock(&self.threads);
+        if threads.get(thread).is_some_and(|known| !known.is_held) {
+            threads.remove(thread);
+        }
+    }
+
+    /// Returns the fence of a lease held by this process.
+    #[cfg(any(feature = "key-value", feature = "postgres"))]
+    pub(crate) fn fence_of(&self, thread: &ThreadId) -> Option<u64> {
+        lock(&self.threads).get(thread).filter(|known| known.is_held).map(|known| known.fence)
+    }
+
+    #[cfg(any(feature = "key-value", feature = "postgres"))]
+    pub(crate) fn has_any(&self) -> bool {
+        lock(&self.threads).values().any(|known| known.is_held)
+    }
+
+    pub(super) fn find(&self, lease: &Lease) -> Result<Arc<CachedThread>> {
+        let known = lock(&self.threads).get(&lease.thread).cloned();
+        known.filter(|known| known.fence == lease.fence && known.is_held).ok_or_else(|| super::lease_lost(lease))
+    }
+}

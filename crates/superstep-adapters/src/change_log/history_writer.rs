@@ -1,0 +1,259 @@
+//! Converts a commit to rows on top of the cached state of its history.
+//!
+//! Decides for each value whether another change or the full value is written: the full value if reading its changes
+//! would cost more than twice its length. So storage stays within a small multiple of the changes, and loading reads
+//! at most about twice the state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use superstep_core::change::Change;
+use superstep_core::checkpoint::{Checkpoint, CheckpointHeader, FieldChange, RunInfo, StoredSchedule};
+use superstep_core::error::{Error, Result};
+use superstep_core::id::CheckpointId;
+use superstep_core::port::{Commit, StateRef};
+use superstep_core::value::AnyValue;
+
+use super::encoding::{CompressionPrefixes, ValueEncoding};
+use super::rows::{CheckpointRow, PartRow, RunInfoRow, change_text, datum_to_json, put_value, to_json};
+use super::value_index::{ValueHead, ValueIndex, ValueLocation};
+
+/// Full values up to this length in bytes are stored in the row of their checkpoint.
+const INLINE_VALUE_BYTES: usize = 256;
+/// Values up to this length in bytes are always written in full: a part would be longer.
+const ALWAYS_FULL_BYTES: u64 = 96;
+/// Cost of reading a row in addition to its bytes.
+const ROW: u64 = 32;
+/// Changes that cost less than this to read are never replaced by a full value.
+const CHANGE_CHAIN_SLACK: u64 = 1_024;
+/// Number of names up to which a linear search is faster than a map.
+const FEW: usize = 8;
+
+/// A history as its writer needs it.
+#[derive(Debug, Default)]
+pub(crate) struct HistoryWriter {
+    /// Number of the newest checkpoint; 0 if there is none.
+    pub(crate) newest: u64,
+    /// Number of the newest part; 0 if there is none.
+    parts: u64,
+    /// Field names by number, in the order in which they were first written.
+    names: Vec<Arc<str>>,
+    /// Numbers by name, filled if there are more than `FEW` names.
+    numbers: BTreeMap<Arc<str>, u32>,
+    /// The checkpoint that the next one builds on.
+    pub(crate) base: ParentCheckpoint,
+}
+
+/// The information about a checkpoint that its child builds on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ParentCheckpoint {
+    /// Id of the checkpoint; `None` before the first one.
+    pub(crate) id: Option<CheckpointId>,
+    pub(crate) number: u64,
+    pub(crate) heads: Vec<Option<ValueHead>>,
+    /// Number of rows back to the last one with a full index.
+    pub(crate) way: u64,
+    /// Run info, and the number of the checkpoint that stored it.
+    pub(crate) origin: Option<(u64, RunInfo)>,
+    /// Compression prefixes of its values, as far as they are in memory.
+    pub(crate) tails: CompressionPrefixes,
+}
+
+/// The rows of one checkpoint.
+#[derive(Debug)]
+pub(crate) struct CheckpointRows {
+    pub(crate) row: CheckpointRow,
+    pub(crate) origin: Option<RunInfoRow>,
+    pub(crate) parts: Vec<PartRow>,
+    /// All field names, if there are new ones.
+    pub(crate) names: Option<Vec<Arc<str>>>,
+}
+
+impl HistoryWriter {
+    /// Returns a history with its newest checkpoint, its newest part and its field names.
+    pub(crate) fn new((newest, parts): (u64, u64), names: Vec<Arc<str>>, base: ParentCheckpoint) -> Self {
+        let mut line = Self { newest, parts, names, numbers: BTreeMap::new(), base };
+        line.index();
+        line
+    }
+
+    /// Returns the rows of a checkpoint on top of `base`, and makes it the base of the next one.
+    pub(crate) fn plan_rows(
+        &mut self,
+        checkpoint: &Checkpoint,
+        commit: &Commit,
+        form: ValueEncoding,
+    ) -> Result<CheckpointRows> {
+        let number = self.newest + 1;
+        let known = self.names.len();
+        let state = commit.state.as_ref();
+        let (values, parts, tails) = (Vec::new(), Vec::new(), std::mem::take(&mut self.base.tails));
+        let mut writing = ValueWriter { number, newest: self.parts, values, parts, state, form, tails };
+        let mut made = SmallVec::new();
+        for change in commit.changes.iter().filter(|change| !change.change.is_unchanged()) {
+            let field = self.number(&change.field);
+            if made.iter().any(|(other, _): &(u32, ValueHead)| *other == field) {
+                return Err(Error::internal(format!("field `{}` changes twice in one commit", change.field)));
+            }
+            let head = self.base.heads.get(field as usize).copied().flatten();
+            made.push((field, writing.change(field, change, head)?));
+        }
+        let ValueWriter { values, parts, newest, tails, .. } = writing;
+        (self.parts, self.base.tails) = (newest, tails);
+        let heads = self.heads(made);
+        let origin = self.origin(number, checkpoint, form)?;
+        let row = CheckpointRow {
+            number,
+            header: CheckpointHeader::from(checkpoint),
+            origin: self.base.origin.as_ref().map_or(number, |(number, _)| *number),
+            schedule: form.encode(to_json(&StoredSchedule::from(checkpoint))?),
+            value_index: heads.to_bytes(number),
+            values,
+        };
+        (self.newest, self.base.number, self.base.way, self.base.id) =
+            (number, number, heads.distance_to_full_index, Some(checkpoint.id));
+        let names = (self.names.len() > known).then(|| self.names.clone());
+        Ok(CheckpointRows { row, origin, parts, names })
+    }
+
+    /// Updates the value locations of `base` and returns the index of the new row.
+    fn heads(&mut self, mut made: SmallVec<[(u32, ValueHead); 2]>) -> ValueIndex {
+        self.base.heads.resize(self.names.len(), None);
+        for (field, head) in &made {
+            self.base.heads[*field as usize] = Some(*head);
+        }
+        let way = self.base.way.saturating_add(1);
+        if self.base.number == 0 || ValueIndex::is_whole(self.names.len(), way) {
+            let all = self.base.heads.iter().enumerate();
+            let entries = all.filter_map(|(field, head)| Some((field as u32, (*head)?))).collect();
+            return ValueIndex { base: None, distance_to_full_index: 0, entries };
+        }
+        made.sort_unstable_by_key(|(field, _)| *field);
+        ValueIndex { base: Some(self.base.number), distance_to_full_index: way, entries: made }
+    }
+
+    fn origin(&mut self, number: u64, checkpoint: &Checkpoint, form: ValueEncoding) -> Result<Option<RunInfoRow>> {
+        if self.base.origin.as_ref().is_some_and(|(_, origin)| origin.matches(checkpoint)) {
+            return Ok(None);
+        }
+        let origin = RunInfo::from(checkpoint);
+        let row = RunInfoRow::new(number, &origin, form)?;
+        self.base.origin = Some((number, origin));
+        Ok(Some(row))
+    }
+
+    fn number(&mut self, field: &Arc<str>) -> u32 {
+        if let Some(number) = self.find(field) {
+            return number;
+        }
+        self.names.push(field.clone());
+        self.index();
+        (self.names.len() - 1) as u32
+    }
+
+    fn find(&self, field: &Arc<str>) -> Option<u32> {
+        if self.names.len() > FEW {
+            return self.numbers.get(field).copied();
+        }
+        let place = self.names.iter().position(|name| Arc::ptr_eq(name, field) || name == field);
+        place.map(|place| place as u32)
+    }
+
+    fn index(&mut self) {
+        if self.names.len() > FEW {
+            let known = self.numbers.len();
+            self.numbers.extend(self.names[known..].iter().cloned().zip(known as u32..));
+        }
+    }
+}
+
+/// The values of one checkpoint while its rows are built.
+struct ValueWriter<'a> {
+    number: u64,
+    /// Number of the newest part.
+    newest: u64,
+    values: Vec<u8>,
+    parts: Vec<PartRow>,
+    state: Option<&'a StateRef>,
+    form: ValueEncoding,
+    tails: CompressionPrefixes,
+}
+
+impl ValueWriter<'_> {
+    /// Adds a change on top of a value, or the full value if that is cheaper or there is no base value.
+    fn change(&mut self, field: u32, change: &FieldChange, head: Option<ValueHead>) -> Result<ValueHead> {
+        let FieldChange { field: name, change, delta: part } = change;
+        if *change == Change::Set {
+            return self.write_full_value(field, name, part);
+        }
+        let copy = || self.state.and_then(|state| state.full_value(name));
+        let Some(head) = head else {
+            let missing = || Error::internal(format!("field `{name}` has no value that its change could be made on"));
+            let copy = copy().ok_or_else(missing)?;
+            return self.write_full_value(field, name, &copy);
+        };
+        if head.full <= ALWAYS_FULL_BYTES
+            && let Some(copy) = copy()
+        {
+            return self.write_full_value(field, name, &copy);
+        }
+        let body = datum_to_json(part, name)?;
+        let length = body.len() as u64;
+        let full = if matches!(change, Change::Appended { .. }) { head.full + length } else { head.full };
+        let weight = head.weight + length + ROW + change_text(change)?.len() as u64;
+        if weight > 2 * full + CHANGE_CHAIN_SLACK
+            && let Some(copy) = copy()
+        {
+            return self.write_full_value(field, name, &copy);
+        }
+        let end = self.part(field, Some(head.end), change.clone(), body);
+        Ok(ValueHead { end, weight, full })
+    }
+
+    fn write_full_value(&mut self, field: u32, name: &str, value: &AnyValue) -> Result<ValueHead> {
+        let body = datum_to_json(value, name)?;
+        let full = body.len() as u64;
+        if body.len() <= INLINE_VALUE_BYTES {
+            put_value(&mut self.values, field, &body);
+            return Ok(ValueHead { end: ValueLocation::Row(self.number), weight: full, full });
+        }
+        let end = self.part(field, None, Change::Set, body);
+        Ok(ValueHead { end, weight: full, full })
+    }
+
+    fn part(&mut self, field: u32, before: Option<ValueLocation>, change: Change, body: Vec<u8>) -> ValueLocation {
+        self.newest += 1;
+        let end = ValueLocation::Part(self.newest);
+        let mut tail = self.tails.take(field, before);
+        let stored = self.form.encode_after(&body, &tail);
+        if self.form == ValueEncoding::Compressed {
+            tail.push(&body);
+            self.tails.keep(field, end, tail);
+        }
+        let body = stored.unwrap_or(body);
+        self.parts.push(PartRow { number: self.newest, field, before, change, body });
+        end
+    }
+}
+
+/// Returns true if the last stored change of a field matches a commit; the stored form may be the full value instead
+/// of the change.
+pub(crate) fn matches_change(last: &(Change, AnyValue), change: &FieldChange, state: Option<&StateRef>) -> bool {
+    if last.0 == change.change {
+        return last.1 == change.delta;
+    }
+    let whole = state.and_then(|state| state.full_value(&change.field));
+    last.0 == Change::Set && whole.is_none_or(|whole| whole == last.1)
+}
+
+/// Rejects a checkpoint whose thread or namespace differs from its commit: it would be stored in the wrong history
+/// permanently.
+pub(crate) fn check_thread_and_namespace(commit: &Commit) -> Result<()> {
+    let Some(checkpoint) = &commit.checkpoint else { return Ok(()) };
+    if checkpoint.thread == commit.lease.thread && checkpoint.namespace == commit.namespace {
+        return Ok(());
+    }
+    let (thread, namespace) = (&checkpoint.thread, checkpoint.namespace.as_str());
+    Err(Error::internal(format!("checkpoint {} belongs to thread `{thread}`, graph `{namespace}`", checkpoint.id)))
+}

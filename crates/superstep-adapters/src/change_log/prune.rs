@@ -1,0 +1,163 @@
+//! Decides which rows pruning removes from a history, and which remaining rows have to be rewritten to stay complete.
+//!
+//! Numbers of checkpoints and parts do not change, so a writer can continue with its cached state.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use superstep_core::checkpoint::{PendingEntry, RunInfo};
+use superstep_core::error::Result;
+use superstep_core::port::{self, Retention};
+
+use super::rows::{CheckpointRow, RetainedValuesRow, corrupt_row_error, put_value, value_of};
+use super::value_index::{ValueHead, ValueIndex, ValueLocation};
+
+/// Changes to the rows of a history.
+#[derive(Debug, Default)]
+pub(crate) struct PrunePlan {
+    /// Numbers of removed checkpoints.
+    pub(crate) removed: Vec<u64>,
+    /// Remaining checkpoints that referred to a removed one: their value index is now complete.
+    pub(crate) rewritten: Vec<CheckpointRow>,
+    /// Short values of removed checkpoints that others still need: all retained values that exist after pruning.
+    pub(crate) remnants: Vec<RetainedValuesRow>,
+    /// Numbers of parts that are still needed.
+    pub(crate) parts: BTreeSet<u64>,
+    /// Numbers of run info rows that are still needed.
+    pub(crate) origins: BTreeSet<u64>,
+    /// Number of bytes of removed short values.
+    pub(crate) bytes: u64,
+}
+
+/// A checkpoint as a candidate for removal.
+pub(crate) struct PruneRow {
+    row: CheckpointRow,
+    candidate: port::PruneCandidate,
+}
+
+impl PruneRow {
+    /// Creates a candidate from a row, its pending entries, and its run info, which is only required if the retention
+    /// rule uses it.
+    pub(crate) fn new(row: CheckpointRow, origin: Option<&RunInfo>, pending: &[PendingEntry]) -> Self {
+        let candidate = port::PruneCandidate::from_pieces(&row.header, origin, pending);
+        Self { row, candidate }
+    }
+}
+
+/// The rows of a history that are no checkpoints.
+pub(crate) struct NonCheckpointRows {
+    /// Retained values of checkpoints pruned earlier.
+    pub(crate) remnants: Vec<RetainedValuesRow>,
+    /// Field and base of each part.
+    pub(crate) parts: BTreeMap<u64, (u32, Option<ValueLocation>)>,
+}
+
+/// Decides which checkpoints of a history stay; `candidates` are all of its checkpoints, oldest first.
+pub(crate) fn prune(
+    candidates: Vec<PruneRow>,
+    holdings: NonCheckpointRows,
+    retention: &Retention,
+) -> Result<PrunePlan> {
+    let (all, seen): (Vec<CheckpointRow>, Vec<_>) =
+        candidates.into_iter().map(|candidate| (candidate.row, candidate.candidate)).unzip();
+    let (mut rows, mut kept) = (BTreeMap::new(), BTreeSet::new());
+    for (row, stays) in all.into_iter().zip(retention.decide(&seen)) {
+        if stays {
+            kept.insert(row.number);
+        }
+        let heads = row.heads()?;
+        rows.insert(row.number, (row, heads));
+    }
+    let mut pruning = PrunePlan::default();
+    let mut short = BTreeSet::new();
+    for number in &kept {
+        for (field, head) in pruning.keep(&rows, &kept, *number)? {
+            pruning.follow((field, head.end), &holdings, &mut short);
+        }
+    }
+    pruning.remove_rows(&rows, &kept, &holdings.remnants, &short);
+    Ok(pruning)
+}
+
+impl PrunePlan {
+    /// Returns the value locations of a remaining checkpoint.
+    fn keep(
+        &mut self,
+        rows: &BTreeMap<u64, (CheckpointRow, ValueIndex)>,
+        kept: &BTreeSet<u64>,
+        number: u64,
+    ) -> Result<BTreeMap<u32, ValueHead>> {
+        let row = &rows[&number].0;
+        let mut ends: BTreeMap<u32, ValueHead> = BTreeMap::new();
+        let (mut next, mut is_cut_off) = (Some(number), false);
+        while let Some(at) = next {
+            let Some((_, heads)) = rows.get(&at) else {
+                return Err(corrupt_row_error(
+                    row.header.id,
+                    &format!("it builds on checkpoint {at} of its line, which is gone"),
+                ));
+            };
+            for (field, head) in &heads.entries {
+                ends.entry(*field).or_insert(*head);
+            }
+            is_cut_off |= !kept.contains(&at);
+            next = heads.base;
+        }
+        self.origins.insert(row.origin);
+        if is_cut_off {
+            let heads = ValueIndex {
+                base: None,
+                distance_to_full_index: 0,
+                entries: ends.iter().map(|(field, head)| (*field, *head)).collect(),
+            };
+            self.rewritten.push(CheckpointRow { value_index: heads.to_bytes(number), ..row.clone() });
+        }
+        Ok(ends)
+    }
+
+    /// Records all rows that a value consists of.
+    fn follow(
+        &mut self,
+        (field, end): (u32, ValueLocation),
+        holdings: &NonCheckpointRows,
+        short: &mut BTreeSet<(u64, u32)>,
+    ) {
+        let mut next = Some(end);
+        while let Some(end) = next {
+            next = match end {
+                ValueLocation::Row(number) => {
+                    short.insert((number, field));
+                    None
+                }
+                ValueLocation::Part(number) if self.parts.insert(number) => {
+                    holdings.parts.get(&number).and_then(|part| part.1)
+                }
+                ValueLocation::Part(_) => None,
+            };
+        }
+    }
+
+    /// Removes the other checkpoints, except their short values that are still needed.
+    fn remove_rows(
+        &mut self,
+        rows: &BTreeMap<u64, (CheckpointRow, ValueIndex)>,
+        kept: &BTreeSet<u64>,
+        remnants: &[RetainedValuesRow],
+        short: &BTreeSet<(u64, u32)>,
+    ) {
+        let gone = rows.iter().filter(|(number, _)| !kept.contains(number));
+        self.removed = gone.clone().map(|(number, _)| *number).collect();
+        let gone = gone.map(|(number, (row, _))| (*number, &row.values));
+        for (number, values) in gone.chain(remnants.iter().map(|remnant| (remnant.number, &remnant.values))) {
+            let mut left = Vec::new();
+            for (_, field) in short.range((number, 0)..=(number, u32::MAX)) {
+                if let Some(value) = value_of(values, *field) {
+                    put_value(&mut left, *field, value);
+                }
+            }
+            self.bytes += (values.len() - left.len()) as u64;
+            if !left.is_empty() {
+                self.remnants.push(RetainedValuesRow { number, values: left });
+            }
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Converts a commit to a transaction that is ready to be written.
+//!
+//! Values are serialized here, on the thread of the caller. Reading and writing rows is done by the store
+//! ([`RowStorage`]). Rebuilding a transaction after a concurrent write and recognizing a repeated commit are implemented
+//! here for all stores.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use superstep_core::checkpoint::CheckpointNamespace;
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::port::{CheckpointTuple, Commit, Lease, ThreadStatus};
+
+use super::event_row::EventRow;
+use super::history_cache::{CachedHistory, CachedThread, HistoryCache};
+use super::history_writer::{CheckpointRows, ParentCheckpoint, check_thread_and_namespace, matches_change};
+use super::rows::PendingRow;
+
+/// Largest number of attempts if the thread is pruned or written concurrently.
+const MAX_ATTEMPTS: usize = 5;
+
+/// Key of a history.
+pub(crate) type HistoryKey = (ThreadId, CheckpointNamespace);
+
+/// A checkpoint with the fields that it changed; `None` if the checkpoint it builds on was removed.
+pub(crate) type CheckpointWithChanges = (CheckpointTuple, Option<Vec<Arc<str>>>);
+
+/// Access of a store to its rows.
+pub(crate) trait RowStorage: Sync {
+    /// Returns the cache of histories.
+    fn history_cache(&self) -> &HistoryCache;
+    /// Reads a history as its writer needs it.
+    fn load_history(&self, thread: i64, place: HistoryKey) -> impl Future<Output = Result<CachedHistory>> + Send;
+    /// Reads the information about a checkpoint that its child builds on.
+    fn load_parent(
+        &self,
+        place: HistoryKey,
+        id: CheckpointId,
+    ) -> impl Future<Output = Result<Option<ParentCheckpoint>>> + Send;
+    /// Reads the number of a checkpoint in its history.
+    fn number_of(&self, line: i64, id: CheckpointId) -> impl Future<Output = Result<Option<u64>>> + Send;
+    /// Reads a checkpoint with the fields it changed.
+    fn load_with_changes(
+        &self,
+        place: HistoryKey,
+        id: CheckpointId,
+    ) -> impl Future<Output = Result<Option<CheckpointWithChanges>>> + Send;
+    /// Writes the whole transaction or nothing; returns the row ids of the histories.
+    fn write(&self, job: RowTransaction) -> impl Future<Output = Result<Vec<i64>, WriteRejection>> + Send;
+}
+
+/// Reason why a transaction was not written.
+#[derive(Debug)]
+pub(crate) enum WriteRejection {
+    /// An error.
+    Error(Error),
+    /// The thread was pruned or written since the transaction was built.
+    Stale,
+    /// This checkpoint is stored already.
+    AlreadySaved(CheckpointId),
+}
+
+impl From<Error> for WriteRejection {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<WriteRejection> for Error {
+    fn from(refusal: WriteRejection) -> Self {
+        match refusal {
+            WriteRejection::Error(error) => error,
+            WriteRejection::Stale => {
+                Self::new(ErrorCode::StoreUnavailable, "the thread was changed again and again while it was saved")
+                    .with_help("nothing of this was saved; try again")
+            }
+            WriteRejection::AlreadySaved(id) => Self::internal(format!("checkpoint {id} was saved with other content")),
+        }
+    }
+}
+
+/// A transaction that is ready to be written.
+#[derive(Debug)]
+pub(crate) struct RowTransaction {
+    pub(crate) lease: Lease,
+    /// Row id of the thread.
+    pub(crate) thread: i64,
+    pub(crate) lines: Vec<HistoryRows>,
+    pub(crate) status: Option<ThreadStatus>,
+    /// Events of the journal, ordered by number.
+    pub(crate) events: Vec<EventRow>,
+    /// True if a part of the commit is stored already, which means that the whole commit was stored once.
+    pub(crate) is_repeat: bool,
+}
+
+/// Rows to be added to one history.
+#[derive(Debug)]
+pub(crate) struct HistoryRows {
+    pub(crate) namespace: CheckpointNamespace,
+    /// Row id; `None` if the history is new.
+    pub(crate) row: Option<i64>,
+    /// Number of the newest checkpoint when the transaction was built.
+    pub(crate) newest: u64,
+    /// Checkpoints that the added rows refer to; the transaction is only valid while they exist.
+    pub(crate) bases: Vec<(u64, CheckpointId)>,
+    pub(crate) drafts: Vec<CheckpointRows>,
+    /// Pending entries, each with the id of its checkpoint.
+    pub(crate) pending: Vec<(CheckpointId, PendingRow)>,
+}
+
+/// Saves a commit completely or not at all.
+pub(crate) async fn save(tables: &impl RowStorage, commit: &Commit) -> Result<()> {
+    let mut left: Vec<&Commit> = commit.subgraph_commits.iter().chain([commit]).collect();
+    let (mut tries, mut is_repeat) = (0, false);
+    loop {
+        tries += 1;
+        match try_save(tables, commit, &left, is_repeat).await {
+            Err(WriteRejection::Stale) if tries < MAX_ATTEMPTS => {}
+            Err(WriteRejection::AlreadySaved(id)) => {
+                // A part of the commit has been recognized, so this does not count as an attempt.
+                (tries, is_repeat) = (0, true);
+                left = without_duplicates(tables, left, id).await?;
+                if left.is_empty() {
+                    return Ok(());
+                }
+            }
+            saved => return Ok(saved?),
+        }
+    }
+}
+
+async fn try_save(
+    tables: &impl RowStorage,
+    commit: &Commit,
+    parts: &[&Commit],
+    is_repeat: bool,
+) -> Result<(), WriteRejection> {
+    let thread = tables.history_cache().find(&commit.lease)?;
+    let forks = forks(parts);
+    let mut drafting = TransactionBuilder {
+        tables,
+        thread: &thread,
+        lease: &commit.lease,
+        lines: Vec::new(),
+        forks,
+        bases: Vec::new(),
+    };
+    for part in parts {
+        drafting.add(part).await?;
+    }
+    let (lines, entries): (Vec<_>, Vec<_>) = drafting.lines.into_iter().unzip();
+    let namespaces: Vec<CheckpointNamespace> = lines.iter().map(|line| line.namespace.clone()).collect();
+    let (lease, events) = (commit.lease.clone(), EventRow::all(parts, tables.history_cache().form())?);
+    let job = RowTransaction { lease, thread: thread.row, lines, status: commit.status, events, is_repeat };
+    let rows = tables.write(job).await?;
+    for ((namespace, entry), row) in namespaces.into_iter().zip(entries).zip(rows) {
+        // An entry without a new checkpoint was not removed from the cache.
+        if entry.has_pending_checkpoint {
+            thread.remember(namespace, CachedHistory { row: Some(row), ..entry });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the parts of a commit without the one whose checkpoint is stored already and must be equal.
+async fn without_duplicates<'a>(
+    tables: &impl RowStorage,
+    mut parts: Vec<&'a Commit>,
+    id: CheckpointId,
+) -> Result<Vec<&'a Commit>> {
+    let has_it = |part: &&Commit| part.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.id == id);
+    let Some(place) = parts.iter().position(has_it) else {
+        return Err(Error::internal(format!("checkpoint {id} is known and not in the commit")));
+    };
+    let part = parts.remove(place);
+    let stored = tables.load_with_changes((part.lease.thread.clone(), part.namespace.clone()), id).await?;
+    let is_same = stored.is_some_and(|(stored, made)| {
+        let changes = || part.changes.iter().filter(|change| !change.change.is_unchanged());
+        let last = |field: &str| stored.fields.iter().find(|(name, _)| **name == *field)?.1.last();
+        Some(&stored.checkpoint) == part.checkpoint.as_ref()
+            && made.as_ref().is_none_or(|made| changes().count() == made.len())
+            && changes().all(|change| {
+                made.as_ref().is_none_or(|made| made.contains(&change.field))
+                    && last(&change.field).is_some_and(|last| matches_change(last, change, part.state.as_ref()))
+            })
+    });
+    if is_same { Ok(parts) } else { Err(WriteRejection::AlreadySaved(id).into()) }
+}
+
+/// Returns the fields that a checkpoint changed, by comparing its value locations with those of its parent.
+pub(crate) fn changed_fields(names: &[Arc<str>], own: &ParentCheckpoint, parent: &ParentCheckpoint) -> Vec<Arc<str>> {
+    let end = |base: &ParentCheckpoint, field: usize| base.heads.get(field).copied().flatten().map(|head| head.end);
+    let is_made = |field: &usize| end(own, *field) != end(parent, *field);
+    (0..names.len()).filter(is_made).map(|field| names[field].clone()).collect()
+}
+
+/// A transaction while it is built.
+struct TransactionBuilder<'a, T> {
+    tables: &'a T,
+    thread: &'a CachedThread,
+    lease: &'a Lease,
+    lines: Vec<(HistoryRows, CachedHistory)>,
+    /// Checkpoints that are the parent of a later checkpoint than their direct successor.
+    forks: BTreeSet<CheckpointId>,
+    /// Those of them that are not stored yet, each with the index of its history.
+    bases: Vec<(usize, ParentCheckpoint)>,
+}
+
+/// Returns the checkpoints that a part builds on without following them directly.
+fn forks(parts: &[&Commit]) -> BTreeSet<CheckpointId> {
+    let mut newest: BTreeMap<&CheckpointNamespace, CheckpointId> = BTreeMap::new();
+    let mut forks = BTreeSet::new();
+    for part in parts {
+        let Some(checkpoint) = &part.checkpoint else { continue };
+        let before = newest.insert(&part.namespace, checkpoint.id);
+        forks.extend(checkpoint.parent.filter(|parent| before.is_some_and(|before| before != *parent)));
+    }
+    forks
+}
+
+impl<T: RowStorage> TransactionBuilder<'_, T> {
+    async fn add(&mut self, part: &Commit) -> Result<(), WriteRejection> {
+        check_thread_and_namespace(part)?;
+        if part.checkpoint.is_none() && part.pending.is_empty() {
+            return Ok(());
+        }
+        let place = self.place(part).await?;
+        let ParentCheckpoint { id, number, .. } = self.lines[place].1.line.base;
+        if let Some(checkpoint) = &part.checkpoint {
+            if let Some(missing) = self.set_parent(place, checkpoint.parent).await? {
+                // A repeated commit may find that the parent of its checkpoint has been pruned since.
+                return Err(match self.number(place, None, checkpoint.id).await {
+                    Ok(_) => WriteRejection::AlreadySaved(checkpoint.id),
+                    Err(_) => super::checkpoint_not_found(missing).into(),
+                });
+            }
+            let (job, entry) = &mut self.lines[place];
+            let base = &entry.line.base;
+            job.bases.extend(base.id.filter(|_| base.number <= job.newest).map(|id| (base.number, id)));
+            job.drafts.push(entry.line.plan_rows(checkpoint, part, self.tables.history_cache().form())?);
+            entry.has_pending_checkpoint = true;
+            if self.forks.contains(&checkpoint.id) {
+                self.bases.push((place, entry.line.base.clone()));
+            }
+        }
+        for pending in &part.pending {
+            let number = self.number(place, id.map(|id| (id, number)), pending.checkpoint).await?;
+            let row = PendingRow::new(number, pending, self.tables.history_cache().form())?;
+            self.lines[place].0.pending.push((pending.checkpoint, row));
+        }
+        Ok(())
+    }
+
+    /// Returns the index of a history in the transaction, adding it if necessary.
+    async fn place(&mut self, part: &Commit) -> Result<usize> {
+        let is_outline = part.checkpoint.is_none();
+        let known = self.lines.iter().position(|(job, _)| job.namespace == part.namespace);
+        if let Some(place) = known {
+            if !is_outline && !self.lines[place].1.has_pending_checkpoint {
+                // Up to now, only pending entries were written to this history.
+                self.lines[place].1 = self.entry(&part.namespace, false).await?;
+            }
+            return Ok(place);
+        }
+        let entry = self.entry(&part.namespace, is_outline).await?;
+        let (row, newest, namespace) = (entry.row, entry.line.newest, part.namespace.clone());
+        let (bases, drafts, pending) = (Vec::new(), Vec::new(), Vec::new());
+        self.lines.push((HistoryRows { namespace, row, newest, bases, drafts, pending }, entry));
+        Ok(self.lines.len() - 1)
+    }
+
+    /// Returns the cached state of a history or reads it.
+    async fn entry(&self, namespace: &CheckpointNamespace, is_outline: bool) -> Result<CachedHistory> {
+        match self.thread.entry(namespace, is_outline) {
+            Some(entry) => Ok(entry),
+            None => self.tables.load_history(self.thread.row, self.at(namespace)).await,
+        }
+    }
+
+    fn at(&self, namespace: &CheckpointNamespace) -> HistoryKey {
+        (self.lease.thread.clone(), namespace.clone())
+    }
+
+    /// Makes a checkpoint the base of the next one; returns its id if it does not exist.
+    async fn set_parent(&mut self, place: usize, parent: Option<CheckpointId>) -> Result<Option<CheckpointId>> {
+        let (job, entry) = &mut self.lines[place];
+        if parent == entry.line.base.id && (parent.is_some() || entry.line.newest == 0) {
+            return Ok(None);
+        }
+        let Some(parent) = parent else {
+            entry.line.base = ParentCheckpoint::default();
+            return Ok(None);
+        };
+        if let Some((_, base)) = self.bases.iter().find(|(line, base)| *line == place && base.id == Some(parent)) {
+            entry.line.base = base.clone();
+            return Ok(None);
+        }
+        let at = (self.lease.thread.clone(), job.namespace.clone());
+        let Some(base) = self.tables.load_parent(at, parent).await? else { return Ok(Some(parent)) };
+        self.lines[place].1.line.base = base;
+        Ok(None)
+    }
+
+    /// Returns the number of the checkpoint of a pending entry.
+    async fn number(&self, place: usize, before: Option<(CheckpointId, u64)>, id: CheckpointId) -> Result<u64> {
+        let (job, entry) = &self.lines[place];
+        // In most cases it is the newest checkpoint.
+        if let Some(draft) = job.drafts.iter().rev().find(|draft| draft.row.header.id == id) {
+            return Ok(draft.row.number);
+        }
+        if let Some((_, number)) = before.filter(|(known, _)| *known == id) {
+            return Ok(number);
+        }
+        let missing = || super::checkpoint_not_found(id);
+        let line = entry.row.ok_or_else(missing)?;
+        self.tables.number_of(line, id).await?.ok_or_else(missing)
+    }
+}

@@ -1,0 +1,153 @@
+//! Compression of values with zstd and the preceding data as a dictionary.
+//!
+//! A growing list is stored as many short parts, which compress badly alone; each part is compressed with the end of
+//! the preceding parts (its prefix) as a dictionary. A compressed part begins with a byte that no JSON text begins
+//! with, so compressed and uncompressed parts can be mixed.
+
+use std::cell::RefCell;
+
+use superstep_core::error::{Error, ErrorCode, Result};
+use zstd::bulk::{Compressor, Decompressor};
+
+/// First byte of a compressed part, which is the version of the format. A version is never reused.
+const COMPRESSED_V1: u8 = 1;
+/// The fastest level that searches for repetitions; higher levels gain little on short parts.
+const LEVEL: i32 = 1;
+/// Minimum length in bytes without a prefix.
+pub(crate) const MIN_BYTES: usize = 1_024;
+/// Minimum length in bytes with a prefix.
+const MIN_BYTES_WITH_PREFIX: usize = 256;
+/// Largest value in bytes that is compressed or decompressed.
+const MAX_VALUE_BYTES: usize = 1 << 30;
+/// Header: the version, the length of the part and the length of its prefix.
+const HEAD: usize = 1 + 4 + 2;
+/// Magic number of zstd frames, which is not stored.
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+thread_local! {
+    static SMALLER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static LARGER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Compresses a part; `None` if that saves too little.
+pub(crate) fn compress(piece: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
+    let worth = if tail.len() < MIN_BYTES { MIN_BYTES } else { MIN_BYTES_WITH_PREFIX };
+    if piece.len() < worth || piece.len() > MAX_VALUE_BYTES {
+        return None;
+    }
+    let made = SMALLER.with_borrow_mut(|kept| {
+        let mut compressor = kept.take().map_or_else(|| Compressor::new(LEVEL), Ok).ok()?;
+        compressor.set_dictionary(LEVEL, tail).ok()?;
+        let made = compressor.compress(piece).ok()?;
+        *kept = Some(compressor);
+        Some(made)
+    })?;
+    let made = made.strip_prefix(&MAGIC)?;
+    // Compression has to save at least a tenth.
+    if (HEAD + made.len()) * 10 > piece.len() * 9 {
+        return None;
+    }
+    let mut out = Vec::with_capacity(HEAD + made.len());
+    out.push(COMPRESSED_V1);
+    out.extend_from_slice(&u32::try_from(piece.len()).ok()?.to_le_bytes());
+    out.extend_from_slice(&u16::try_from(tail.len()).ok()?.to_le_bytes());
+    out.extend_from_slice(made);
+    Some(out)
+}
+
+/// Decompresses a part with the prefix with which it was compressed.
+pub(crate) fn decompress(stored: &[u8], tail: &[u8]) -> Result<Vec<u8>> {
+    if stored.first().is_some_and(|form| *form != COMPRESSED_V1) {
+        let message = format!("a value is squeezed in form {}, which is newer than {COMPRESSED_V1}", stored[0]);
+        return Err(Error::new(ErrorCode::CheckpointTooNew, message));
+    }
+    unpack(stored, tail).ok_or_else(|| {
+        Error::new(ErrorCode::CheckpointCorrupt, "a value cannot be unsqueezed: it, or what it builds on, was changed")
+    })
+}
+
+fn unpack(stored: &[u8], tail: &[u8]) -> Option<Vec<u8>> {
+    let (head, made) = stored.split_at_checked(HEAD)?;
+    let length = u32::from_le_bytes(head[1..5].try_into().ok()?) as usize;
+    let used = usize::from(u16::from_le_bytes(head[5..].try_into().ok()?));
+    let tail = tail.get(tail.len().checked_sub(used)?..)?;
+    if length > MAX_VALUE_BYTES {
+        return None;
+    }
+    let frame = [&MAGIC, made].concat();
+    let piece = LARGER.with_borrow_mut(|kept| {
+        let mut decompressor = kept.take().map_or_else(Decompressor::new, Ok).ok()?;
+        decompressor.set_dictionary(tail).ok()?;
+        let piece = decompressor.decompress(&frame, length).ok()?;
+        *kept = Some(decompressor);
+        Some(piece)
+    })?;
+    (piece.len() == length).then_some(piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn message(number: usize) -> Vec<u8> {
+        let text = "The verdict is out: the second speaker had the better sources and the calmer voice. ".repeat(3);
+        format!("[{{\"id\":\"{number:032x}\",\"type\":\"human\",\"content\":\"{number} {text}\"}}]").into_bytes()
+    }
+
+    /// R-FWK-41: short messages that do not compress alone do so with the preceding messages as a prefix.
+    #[test]
+    fn pieces_shrink_on_their_tail_and_come_back() {
+        let (mut stored, mut plain) = (0, 0);
+        for number in 4..200 {
+            let (tail, piece) = ([message(number - 2), message(number - 1)].concat().repeat(2), message(number));
+            let squeezed = compress(&piece, &tail).unwrap();
+            assert_eq!(
+                decompress(&squeezed, &[message(0), tail].concat()).unwrap(),
+                piece,
+                "more before it is no matter"
+            );
+            stored += squeezed.len();
+            plain += piece.len();
+        }
+        assert!(stored * 4 < plain, "{stored} of {plain}");
+    }
+
+    #[test]
+    fn what_does_not_shrink_stays_as_it_is() {
+        assert!(compress(&message(1), &[]).is_none(), "short, with nothing before it");
+        let next = |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        let noise: Vec<u8> =
+            std::iter::successors(Some(7), next).take(4_000).map(|state| (state >> 56) as u8).collect();
+        assert!(compress(&noise, &[]).is_none());
+    }
+
+    #[test]
+    fn what_was_changed_does_not_come_back() {
+        let tail = message(1).repeat(4);
+        let squeezed = compress(&message(2), &tail).unwrap();
+        assert!(decompress(&squeezed[..squeezed.len() / 2], &tail).is_err());
+        assert!(decompress(&squeezed, &[]).is_err());
+        assert!(decompress(&squeezed[..3], &tail).is_err());
+        let mut newer = squeezed;
+        newer[0] = 2;
+        assert_eq!(decompress(&newer, &tail).unwrap_err().code(), ErrorCode::CheckpointTooNew);
+    }
+
+    proptest! {
+        #[test]
+        fn any_piece_on_any_tail_comes_back(piece in ".{0,900}", tail in ".{0,900}") {
+            let (piece, tail) = (piece.repeat(3).into_bytes(), tail.repeat(2).into_bytes());
+            if let Some(squeezed) = compress(&piece, &tail) {
+                prop_assert_eq!(decompress(&squeezed, &tail).unwrap(), piece);
+            }
+        }
+
+        #[test]
+        fn no_bytes_do_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200), tail in ".{0,200}") {
+            drop(decompress(&[&[COMPRESSED_V1, 200, 0, 0, 0, 0, 0][..], &bytes].concat(), tail.as_bytes()));
+            drop(decompress(&bytes, tail.as_bytes()));
+        }
+    }
+}

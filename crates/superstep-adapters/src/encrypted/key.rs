@@ -1,0 +1,250 @@
+//! Keys, and the format of encrypted bytes: version, key id, nonce, ciphertext. The first byte of the plaintext is a
+//! flag for compression.
+//!
+//! Independent of checkpoints. A key id distinguishes keys and reveals nothing about them.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD as BASE64};
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use superstep_core::error::{Error, ErrorCode, Result};
+
+use crate::compression::{compress, decompress};
+
+/// Version of the format. A version is never reused. 1: not bound to a thread and never compressed.
+const VERSION: u8 = 2;
+/// First version, which is decrypted but no longer written.
+const FIRST: u8 = 1;
+const NUMBER: usize = 4;
+const NONCE: usize = 24;
+const HEAD: usize = 1 + NUMBER + NONCE;
+const UNCOMPRESSED: u8 = 0;
+const COMPRESSED: u8 = 1;
+
+/// A secret key for [`EncryptedCheckpointer`](super::EncryptedCheckpointer): 32 bytes from a secure random source, not a password.
+///
+/// The key is never printed, and its bytes in this value are erased from memory when it is dropped.
+///
+/// ```
+/// use superstep_adapters::encrypted::EncryptionKey;
+/// assert!(format!("{:?}", EncryptionKey::from_bytes([7; 32])).starts_with("EncryptionKey(number "));
+/// ```
+#[derive(Clone)]
+pub struct EncryptionKey {
+    cipher: XChaCha20Poly1305,
+    key_id: [u8; NUMBER],
+}
+
+impl EncryptionKey {
+    /// Creates a key from its bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        let cipher = XChaCha20Poly1305::new(&bytes.into());
+        // The id is taken from the authentication tag of an empty text under a nonce that is never generated, which
+        // does not reveal the key. A cipher that fails here could not encrypt anything else either, so the id is then
+        // irrelevant.
+        let empty = Payload { msg: &[], aad: b"superstep: number of a key" };
+        let proof = cipher.encrypt(&XNonce::default(), empty).unwrap_or_default();
+        let mut key_id = [0; NUMBER];
+        key_id.iter_mut().zip(proof).for_each(|(to, from)| *to = from);
+        Self { cipher, key_id }
+    }
+
+    /// Parses the 32 bytes of a key from base64 or hexadecimal text: `openssl rand -base64 32` generates one.
+    ///
+    /// # Errors
+    ///
+    /// Returns `InputInvalid` if the text is anything else. The error does not contain the text.
+    pub fn from_base64_or_hex(text: &str) -> Result<Self> {
+        let text = text.trim();
+        let bytes = match text.len() {
+            64 => (0..32).map(|at| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()).collect(),
+            _ => STANDARD.decode(text).or_else(|_| BASE64.decode(text)).ok(),
+        };
+        let bytes: Option<[u8; 32]> = bytes.and_then(|bytes: Vec<u8>| bytes.try_into().ok());
+        bytes.map(Self::from_bytes).ok_or_else(|| {
+            Error::new(
+                ErrorCode::InputInvalid,
+                "a key has 32 bytes, in base64 or hexadecimal digits; this text has not",
+            )
+            .with_help("`openssl rand -base64 32` makes one")
+        })
+    }
+
+    /// Reads a key from an environment variable with [`EncryptionKey::from_base64_or_hex`].
+    ///
+    /// # Errors
+    ///
+    /// Returns `InputInvalid` if the variable is not set or contains no key.
+    pub fn from_env(variable: &str) -> Result<Self> {
+        let text = std::env::var(variable).map_err(|_| {
+            Error::new(ErrorCode::InputInvalid, format!("the environment has no `{variable}`"))
+                .with_help(format!("put the key there: {variable}=$(openssl rand -base64 32)"))
+        })?;
+        Self::from_base64_or_hex(&text).map_err(|error| {
+            Error::new(error.code(), format!("`{variable}`: {}", error.message()))
+                .with_help(error.help().unwrap_or_default())
+        })
+    }
+
+    /// Returns the id of the key, which reveals nothing about the key.
+    #[must_use]
+    pub fn key_id(&self) -> String {
+        hex(&self.key_id)
+    }
+}
+
+impl fmt::Debug for EncryptionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EncryptionKey(number {})", hex(&self.key_id))
+    }
+}
+
+fn hex(number: &[u8]) -> String {
+    number.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reason why a value could not be decrypted.
+pub(super) enum DecryptError {
+    /// The value does not have the encrypted format.
+    Malformed,
+    /// The version is newer than this program.
+    Newer(u8),
+    /// The key ring has no key with this id.
+    NoKey(String),
+    /// The key exists, but the ciphertext or its associated data was changed.
+    Changed,
+}
+
+/// Lookup function for keys by id.
+type KeyLookupFn = dyn Fn(&str) -> Option<EncryptionKey> + Send + Sync;
+
+/// The keys of a checkpointer: one for encryption, all for decryption.
+#[derive(Clone)]
+pub(super) struct KeyRing {
+    pub(super) encryption_key: EncryptionKey,
+    pub(super) decryption_keys: Vec<EncryptionKey>,
+    /// Lookup of further keys.
+    pub(super) find: Option<Arc<KeyLookupFn>>,
+    /// Keys returned by the lookup.
+    found: Arc<Mutex<Vec<EncryptionKey>>>,
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyRing")
+            .field("newest", &self.encryption_key)
+            .field("old", &self.decryption_keys)
+            .finish_non_exhaustive()
+    }
+}
+
+impl KeyRing {
+    pub(super) fn new(encryption_key: EncryptionKey) -> Self {
+        Self { encryption_key, decryption_keys: Vec::new(), find: None, found: Arc::default() }
+    }
+
+    /// Encrypts bytes with associated data. Returns `None` if there is no randomness.
+    pub(super) fn encrypt(&self, plain: &[u8], place: &[u8]) -> Option<String> {
+        let mut sealed = vec![VERSION; HEAD];
+        sealed[1..=NUMBER].copy_from_slice(&self.encryption_key.key_id);
+        getrandom::fill(&mut sealed[1 + NUMBER..]).ok()?;
+        let nonce = XNonce::from_slice(&sealed[1 + NUMBER..]);
+        // Compress before encrypting: the wrapped checkpointer cannot compress ciphertext.
+        let inside = match compress(plain, &[]) {
+            Some(squeezed) => [&[COMPRESSED], &squeezed[..]].concat(),
+            None => [&[UNCOMPRESSED], plain].concat(),
+        };
+        let made = self.encryption_key.cipher.encrypt(nonce, Payload { msg: &inside, aad: place }).ok()?;
+        sealed.extend(made);
+        Some(BASE64.encode(sealed))
+    }
+
+    /// Decrypts a value with its associated data; `first` is the associated data for the first version of the format.
+    pub(super) fn decrypt(&self, text: &str, place: &[u8], first: &[u8]) -> std::result::Result<Vec<u8>, DecryptError> {
+        let bytes = BASE64.decode(text).map_err(|_| DecryptError::Malformed)?;
+        let place = match bytes.first() {
+            Some(&VERSION) if bytes.len() >= HEAD => place,
+            Some(&FIRST) if bytes.len() >= HEAD => first,
+            Some(&version) if version > VERSION => return Err(DecryptError::Newer(version)),
+            _ => return Err(DecryptError::Malformed),
+        };
+        let (head, made) = bytes.split_at(HEAD);
+        let (number, nonce) = head[1..].split_at(NUMBER);
+        let keys = self.with_number(number);
+        if keys.is_empty() {
+            return Err(DecryptError::NoKey(hex(number)));
+        }
+        let payload = || Payload { msg: made, aad: place };
+        let mut opened = keys.iter().filter_map(|key| key.cipher.decrypt(XNonce::from_slice(nonce), payload()).ok());
+        let inside = opened.next().ok_or(DecryptError::Changed)?;
+        if bytes[0] == FIRST {
+            return Ok(inside);
+        }
+        match inside.split_first() {
+            Some((&UNCOMPRESSED, plain)) => Ok(plain.to_vec()),
+            Some((&COMPRESSED, squeezed)) => decompress(squeezed, &[]).map_err(|_| DecryptError::Malformed),
+            _ => Err(DecryptError::Malformed),
+        }
+    }
+
+    /// Returns the keys with an id. Two keys may have the same id by chance, so all of them are tried.
+    fn with_number(&self, number: &[u8]) -> Vec<EncryptionKey> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.decryption_keys.iter().chain([&self.encryption_key]).chain(found.iter());
+        let known: Vec<EncryptionKey> = known.filter(|key| key.key_id == number).cloned().collect();
+        if !known.is_empty() {
+            return known;
+        }
+        // Call the lookup without holding the lock: it may take long and may use this checkpointer.
+        let asked = self.find.as_ref().and_then(|find| find(&hex(number))).filter(|key| key.key_id == number);
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(asked.clone());
+        asked.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-FWK-47, R-FWK-48: a value in the first format is decrypted with its own associated data only.
+    #[test]
+    fn the_first_form_opens() {
+        let ring = KeyRing::new(EncryptionKey::from_bytes([7; 32]));
+        let mut sealed = vec![FIRST];
+        sealed.extend(ring.encryption_key.key_id);
+        sealed.extend([9; NONCE]);
+        let payload = Payload { msg: b"\"plain\"", aad: b"first" };
+        sealed.extend(ring.encryption_key.cipher.encrypt(XNonce::from_slice(&[9; NONCE]), payload).unwrap());
+        let text = BASE64.encode(sealed);
+        assert_eq!(ring.decrypt(&text, b"place", b"first").ok(), Some(b"\"plain\"".to_vec()));
+        assert!(matches!(ring.decrypt(&text, b"first", b"place"), Err(DecryptError::Changed)));
+        let new = ring.encrypt(b"\"plain\"", b"place").unwrap();
+        assert_eq!(ring.decrypt(&new, b"place", b"first").ok(), Some(b"\"plain\"".to_vec()));
+        assert!(ring.decrypt(&new, b"other", b"place").is_err());
+    }
+
+    /// R-FWK-48: a key is read from a text or the environment, and an error does not repeat it.
+    #[test]
+    fn keys_are_read_from_texts() {
+        let same =
+            [STANDARD.encode([7; 32]), BASE64.encode([7; 32]), "07".repeat(32), format!(" {}\n", "07".repeat(32))];
+        for text in same {
+            assert_eq!(
+                EncryptionKey::from_base64_or_hex(&text).unwrap().key_id,
+                EncryptionKey::from_bytes([7; 32]).key_id,
+                "{text}"
+            );
+        }
+        for text in ["", "secret", &"0g".repeat(32), &STANDARD.encode([7; 31])] {
+            let error = EncryptionKey::from_base64_or_hex(text).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InputInvalid);
+            assert!(text.is_empty() || !error.to_string().contains(text), "{error}");
+        }
+        let error = EncryptionKey::from_env("SUPERSTEP_TEST_NO_SUCH_KEY").unwrap_err();
+        assert!(error.message().contains("SUPERSTEP_TEST_NO_SUCH_KEY"), "{error}");
+    }
+}

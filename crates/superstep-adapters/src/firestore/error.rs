@@ -1,0 +1,145 @@
+//! Errors of Firestore: their text, their help and whether a retry may succeed.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use superstep_core::error::{Error, ErrorCode};
+
+use crate::http::request::{HttpResponse, is_transient_status, truncate};
+
+/// Error response of the server.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    pub(super) status: u16,
+    /// Name of the status, such as `ABORTED`.
+    status_name: String,
+    message: String,
+}
+
+/// Action that may make a rejected request succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RetryAction {
+    /// Retry after a delay.
+    Retry,
+    /// Retry with a new access token.
+    RefreshToken,
+    /// No retry helps.
+    None,
+}
+
+impl ApiError {
+    pub(super) fn new(answer: &HttpResponse) -> Self {
+        #[derive(Deserialize, Default)]
+        struct ErrorBody {
+            error: ErrorDetail,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct ErrorDetail {
+            status: String,
+            message: String,
+        }
+        // Streaming methods wrap even a single error in a list. The list is tried first, because serde would also
+        // accept a list as the fields of one struct.
+        let body = serde_json::from_slice::<Vec<ErrorBody>>(&answer.body).ok().and_then(|mut list| list.pop());
+        let body = body.or_else(|| serde_json::from_slice(&answer.body).ok());
+        let said = body.unwrap_or_default().error;
+        Self { status: answer.status, status_name: said.status, message: truncate(&said.message) }
+    }
+
+    pub(super) fn remedy(&self) -> RetryAction {
+        match (self.status, self.status_name.as_str()) {
+            (401, _) => RetryAction::RefreshToken,
+            (_, "ABORTED") => RetryAction::Retry,
+            (status, _) if is_transient_status(status) => RetryAction::Retry,
+            _ => RetryAction::None,
+        }
+    }
+
+    /// Returns true if a precondition of a write may have failed. Firestore uses the same status for a missing
+    /// document and a missing database, so the caller reads the document to find out.
+    pub(super) fn is_precondition(&self) -> bool {
+        matches!(self.status_name.as_str(), "ALREADY_EXISTS" | "FAILED_PRECONDITION" | "NOT_FOUND")
+    }
+
+    /// Returns a short description for use inside another error.
+    pub(super) fn text(&self) -> String {
+        [format!("HTTP {}", self.status), self.status_name.clone(), self.message.clone()]
+            .into_iter()
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Converts a permanent rejection to the error that the caller of the port sees.
+    pub(super) fn into_error(self, place: &str) -> Error {
+        let (fact, help) = match self.status {
+            401 => ("does not take our token", "use a key of a service account in the project of the database"),
+            403 => (
+                "does not let us in",
+                "give the account the role `roles/datastore.user` in the project, and see that the Firestore API is on",
+            ),
+            404 => ("is not there", "check project and database; make it with `gcloud firestore databases create`"),
+            _ => ("refused a request", "see what it says; when it is not about your project, please report it"),
+        };
+        let message = format!("Firestore at {place} {fact}: {}", self.text());
+        Error::new(ErrorCode::StoreUnavailable, message)
+            .with_help(format!("nothing of this was saved; {help}"))
+            .with_retryable(false)
+    }
+}
+
+/// Returns the error for a server that did not respond, or only with transient errors, within the retry timeout.
+pub(super) fn unreachable(place: &str, patience: Duration, why: &str) -> Error {
+    let message = format!("Firestore at {place} could not be reached for {patience:?}: {why}");
+    Error::new(ErrorCode::StoreUnavailable, message)
+        .with_help("this may or may not be saved, everything told before it is; see that the way to the server is open, then try again")
+}
+
+/// Returns the error for a key that other processes kept changing until the retry timeout.
+pub(super) fn contention_error(key: &str, patience: Duration) -> Error {
+    let message = format!("others changed `{key}` in Firestore again and again for {patience:?}");
+    Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing of this was saved; try again")
+}
+
+/// Returns the error for a stored value that is incomplete or has the wrong type.
+pub(super) fn corrupt_value(key: &str, what: &str) -> Error {
+    Error::new(ErrorCode::CheckpointCorrupt, format!("the value under `{key}` in Firestore {what}"))
+        .with_help("something else wrote to these collections; other keys are not affected")
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+
+    fn refusal(status: u16, body: &str) -> ApiError {
+        ApiError::new(&HttpResponse { status, headers: HeaderMap::new(), body: body.as_bytes().to_vec() })
+    }
+
+    /// R-FWK-38: each error response is classified as transient, as needing a new token, or as a failed precondition.
+    #[test]
+    fn refusals_have_their_remedies() {
+        let said = |word: &str| format!(r#"{{"error":{{"code":1,"status":"{word}","message":"m"}}}}"#);
+        for (status, word, remedy, is_precondition) in [
+            (409, "ABORTED", RetryAction::Retry, false),
+            (409, "ALREADY_EXISTS", RetryAction::None, true),
+            (400, "FAILED_PRECONDITION", RetryAction::None, true),
+            (404, "NOT_FOUND", RetryAction::None, true),
+            (429, "RESOURCE_EXHAUSTED", RetryAction::Retry, false),
+            (503, "UNAVAILABLE", RetryAction::Retry, false),
+            (504, "DEADLINE_EXCEEDED", RetryAction::Retry, false),
+            (401, "UNAUTHENTICATED", RetryAction::RefreshToken, false),
+            (403, "PERMISSION_DENIED", RetryAction::None, false),
+            (400, "INVALID_ARGUMENT", RetryAction::None, false),
+        ] {
+            for body in [said(word), format!("[{}]", said(word))] {
+                let refusal = refusal(status, &body);
+                assert_eq!((refusal.remedy(), refusal.is_precondition()), (remedy, is_precondition), "{word}");
+                assert_eq!(refusal.text(), format!("HTTP {status}, {word}, m"));
+            }
+        }
+        assert_eq!(refusal(502, "<html>").text(), "HTTP 502");
+    }
+}

@@ -1,0 +1,216 @@
+//! A shared access token: the first caller fetches it, and it is renewed shortly before it expires.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use superstep_core::error::{Error, ErrorCode, Result};
+use tokio::sync::Mutex;
+
+use super::credentials::Credentials;
+use super::http::{RequestBody, get_metadata, post};
+use crate::http::request::{Backoff, HttpClients, HttpResponse, SendResult, is_transient_status, truncate};
+
+/// Time before its expiry from which a token is no longer used.
+const MARGIN: Duration = Duration::from_secs(60);
+/// Token with full access that the emulator accepts.
+const EMULATOR_TOKEN: &str = "owner";
+/// Timeout of the metadata server until it has issued a token once: most machines have no metadata server.
+const METADATA_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Cache of the access token of one store.
+pub(super) struct TokenCache {
+    pub(super) credentials: Credentials,
+    held: Mutex<Option<CachedToken>>,
+    /// True if a token has ever been fetched.
+    has_succeeded: AtomicBool,
+}
+
+struct CachedToken {
+    text: String,
+    until: Instant,
+}
+
+/// Response of a token issuer.
+#[derive(Deserialize)]
+struct TokenResponse {
+    access_token: String,
+    expires_in: u64,
+}
+
+impl TokenCache {
+    pub(super) fn new(credentials: Credentials) -> Self {
+        Self { credentials, held: Mutex::default(), has_succeeded: AtomicBool::new(false) }
+    }
+
+    /// Returns a valid token, fetching one if necessary.
+    pub(super) async fn get(&self, web: &HttpClients, patience: Duration) -> Result<String> {
+        if matches!(self.credentials, Credentials::Emulator(_)) {
+            return Ok(EMULATOR_TOKEN.to_owned());
+        }
+        // The lock is held during the fetch, so that concurrent callers share one request.
+        let mut held = self.held.lock().await;
+        if let Some(token) = held.as_ref().filter(|token| token.until > Instant::now()) {
+            return Ok(token.text.clone());
+        }
+        let asked = Instant::now();
+        let given = self.fetch(web, patience).await?;
+        self.has_succeeded.store(true, Ordering::Relaxed);
+        // Do not trust a lifetime of more than a day.
+        let lasts = Duration::from_secs(given.expires_in.min(86_400));
+        let token =
+            held.insert(CachedToken { text: given.access_token, until: asked + lasts - MARGIN.min(lasts / 10) });
+        Ok(token.text.clone())
+    }
+
+    /// Drops a token that the service rejected, unless another one has been fetched since.
+    pub(super) async fn invalidate(&self, text: &str) {
+        self.held.lock().await.take_if(|token| token.text == text);
+    }
+
+    async fn fetch(&self, web: &HttpClients, patience: Duration) -> Result<TokenResponse> {
+        let is_stranger =
+            matches!(self.credentials, Credentials::Machine { .. }) && !self.has_succeeded.load(Ordering::Relaxed);
+        let patience = if is_stranger { patience.min(METADATA_PROBE_TIMEOUT) } else { patience };
+        let mut pauses = Backoff::new(patience);
+        loop {
+            let (why, wait) = match self.ask(web, patience / 3).await? {
+                SendResult::Answer(answer) if answer.status == 200 => {
+                    // The error of serde would quote a part of the response.
+                    return serde_json::from_slice(&answer.body).map_err(|_| self.failed("the answer has no token"));
+                }
+                SendResult::Answer(answer) if !is_transient_status(answer.status) => {
+                    return Err(self.failed(&error_text(&answer)));
+                }
+                SendResult::Answer(answer) => (error_text(&answer), answer.retry_after()),
+                SendResult::NoResponse(why) => (why, None),
+            };
+            if !pauses.wait(wait).await {
+                return Err(self.failed(&why).with_retryable(!is_stranger));
+            }
+        }
+    }
+
+    async fn ask(&self, web: &HttpClients, limit: Duration) -> Result<SendResult> {
+        match &self.credentials {
+            Credentials::Account(account) => {
+                let grant = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer";
+                let form = format!("grant_type={grant}&assertion={}", account.signed_jwt()?);
+                Ok(post(web, &account.token_uri, RequestBody::Form(&form), None, limit).await)
+            }
+            Credentials::Machine { host, .. } => {
+                let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");
+                Ok(get_metadata(web, &url, limit).await)
+            }
+            Credentials::Emulator(_) => Err(Error::internal("an emulator needs no token")),
+        }
+    }
+
+    fn failed(&self, why: &str) -> Error {
+        let (message, help) = match &self.credentials {
+            Credentials::Account(account) => (
+                format!("no token for `{}` from {}: {why}", account.email, account.token_uri),
+                "nothing of this was saved; see that the key is not revoked and that the clock of this machine is right",
+            ),
+            Credentials::Machine { host, sought } => (
+                format!("no credentials for Firestore: {sought}, and the metadata server at `{host}` gave none: {why}"),
+                "nothing of this was saved; on a machine outside Google Cloud name a key file in \
+                 GOOGLE_APPLICATION_CREDENTIALS, or an emulator in FIRESTORE_EMULATOR_HOST",
+            ),
+            Credentials::Emulator(host) => (format!("the emulator at {host}: {why}"), "see that it runs"),
+        };
+        Error::new(ErrorCode::StoreUnavailable, message).with_help(help).with_retryable(false)
+    }
+}
+
+/// Returns the error text of a token issuer. Issuers do not repeat the content of the request.
+fn error_text(answer: &HttpResponse) -> String {
+    #[derive(Deserialize, Default)]
+    struct TokenErrorBody {
+        error: Option<String>,
+        error_description: Option<String>,
+    }
+    let said: TokenErrorBody = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let words = [Some(format!("HTTP {}", answer.status)), said.error, said.error_description];
+    truncate(&words.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::Arc;
+
+    use superstep_core::testing::block_on;
+
+    use super::*;
+    use crate::http::io_thread::IoThread;
+
+    /// Serves one response per request on a local port; returns the address and, when joined, the received requests.
+    fn machine(answers: Vec<&'static str>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let serve = move || {
+            let mut asked = Vec::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut text = vec![0; 4096];
+                let length = stream.read(&mut text).unwrap();
+                asked.push(String::from_utf8_lossy(&text[..length]).to_lowercase());
+                let length = answer.split_once("\r\n\r\n").unwrap().1.len();
+                let head = format!("HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: {length}", &answer[..3]);
+                stream.write_all(format!("{head}{}", &answer[3..]).as_bytes()).unwrap();
+            }
+            asked
+        };
+        (host, std::thread::spawn(serve))
+    }
+
+    fn get(tokens: &Arc<TokenCache>) -> Result<String> {
+        let (tokens, web) = (tokens.clone(), HttpClients::new()?);
+        let room = IoThread::new("Firestore")?;
+        block_on(room.read(async move { tokens.get(&web, Duration::from_secs(3)).await }))
+    }
+
+    fn at(host: &str) -> Arc<TokenCache> {
+        Arc::new(TokenCache::new(Credentials::Machine { host: host.to_owned(), sought: "nothing is set".to_owned() }))
+    }
+
+    /// R-FWK-38: ambient credentials come from the metadata server. A token is fetched once, again after a transient
+    /// error, and anew after it was rejected.
+    #[test]
+    fn the_machine_is_asked_for_a_token() {
+        let first = "200\r\n\r\n{\"access_token\":\"one\",\"expires_in\":3600,\"token_type\":\"Bearer\"}";
+        let second = "200\r\n\r\n{\"access_token\":\"two\",\"expires_in\":0,\"token_type\":\"Bearer\"}";
+        let (host, asked) = machine(vec!["503\r\n\r\n", first, second, second]);
+        let tokens = at(&host);
+        assert_eq!((get(&tokens).unwrap(), get(&tokens).unwrap()), ("one".to_owned(), "one".to_owned()));
+        block_on(tokens.invalidate("another"));
+        assert_eq!(get(&tokens).unwrap(), "one");
+        block_on(tokens.invalidate("one"));
+        assert_eq!((get(&tokens).unwrap(), get(&tokens).unwrap()), ("two".to_owned(), "two".to_owned()));
+        let asked = asked.join().unwrap();
+        assert_eq!(asked.len(), 4);
+        for request in asked {
+            assert!(
+                request.starts_with("get /computemetadata/v1/instance/service-accounts/default/token "),
+                "{request}"
+            );
+            assert!(request.contains("metadata-flavor: google"), "{request}");
+        }
+    }
+
+    /// R-FWK-38: without credentials, the error names the sources that were checked.
+    #[test]
+    fn a_machine_without_credentials_is_told() {
+        let (host, asked) = machine(vec!["404\r\n\r\nno such account"]);
+        for (host, why) in [(host.as_str(), "HTTP 404"), ("127.0.0.1:1", "refused")] {
+            let error = get(&at(host)).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("nothing is set, and the metadata server at `127.0.0.1:"), "{text}");
+            assert!(text.contains(why) && text.contains("GOOGLE_APPLICATION_CREDENTIALS"), "{text}");
+            assert!(!error.is_retryable());
+        }
+        asked.join().unwrap();
+    }
+}

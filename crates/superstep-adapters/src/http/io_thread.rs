@@ -1,0 +1,102 @@
+//! The thread on which requests run, with a runtime of its own: the store can be used from any executor, and
+//! connections outlive the runtime of the caller.
+//!
+//! A write is finished even if its future is dropped; a read is cancelled.
+
+use std::pin::Pin;
+use std::thread::JoinHandle;
+
+use superstep_core::error::{Error, ErrorCode, Result};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+type IoJob = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The thread of a store. When dropped, it ends after all running jobs are done.
+pub(crate) struct IoThread {
+    /// Name of the store in errors.
+    store: &'static str,
+    jobs: Option<UnboundedSender<IoJob>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl IoThread {
+    /// # Errors
+    /// Returns an error if the thread or its runtime cannot be created.
+    pub(crate) fn new(store: &'static str) -> Result<Self> {
+        let (jobs, inbox) = unbounded_channel();
+        let failed = |error: std::io::Error| {
+            Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        // The runtime is dropped on its own thread: dropping a runtime inside a task of another runtime panics.
+        let work = move || runtime.block_on(run_jobs(inbox));
+        let name = format!("superstep-{}", store.to_lowercase());
+        let thread = std::thread::Builder::new().name(name).spawn(work).map_err(failed)?;
+        Ok(Self { store, jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    /// Runs a read, which is cancelled if the future is dropped.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        question: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let (mut told, answer) = oneshot::channel();
+        let job = async move {
+            let answer = tokio::select! {
+                answer = question => answer,
+                () = told.closed() => return,
+            };
+            drop(told.send(answer));
+        };
+        self.submit(Box::pin(job))?;
+        answer.await.map_err(|_| self.ended())?
+    }
+
+    /// Runs a write, which is finished even if the future is dropped.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        change: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let (told, answer) = oneshot::channel();
+        let job = async move { drop(told.send(change.await)) };
+        self.submit(Box::pin(job))?;
+        answer.await.map_err(|_| self.ended())?
+    }
+
+    fn submit(&self, job: IoJob) -> Result<()> {
+        let sent = self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok());
+        sent.ok_or_else(|| self.ended())
+    }
+
+    fn ended(&self) -> Error {
+        Error::new(ErrorCode::StoreUnavailable, format!("the thread of the {} store gave no answer", self.store))
+            .with_help("this may or may not be saved, everything told before it is; try again")
+    }
+}
+
+impl Drop for IoThread {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // The thread panics only because of a bug; the waiting caller has received an error.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Runs jobs concurrently until the sender is dropped and all jobs are done.
+async fn run_jobs(mut inbox: UnboundedReceiver<IoJob>) {
+    let mut under_way = JoinSet::new();
+    loop {
+        tokio::select! {
+            job = inbox.recv() => match job {
+                Some(job) => drop(under_way.spawn(job)),
+                None => break,
+            },
+            Some(_) = under_way.join_next(), if !under_way.is_empty() => {}
+        }
+    }
+    while under_way.join_next().await.is_some() {}
+}

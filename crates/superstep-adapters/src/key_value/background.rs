@@ -1,0 +1,149 @@
+//! Background work of a checkpointer on a dedicated thread: sends heartbeats, releases leases, and removes data that
+//! is no longer needed.
+//!
+//! A release is repeated until the store has it: as long as this process sends heartbeats, no other process may take
+//! over a thread whose lease it seems to hold.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::id::ThreadId;
+use superstep_core::port::KeyValue;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, MissedTickBehavior, timeout};
+
+use super::backend::Backend;
+use super::log_record::LogRecord;
+use super::{lease, thread_index, threads};
+
+/// Time limit of the remaining work when the checkpointer is dropped, and of a single task.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Delay before a failed release is retried.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// A task of the background thread.
+#[derive(Debug)]
+pub(super) enum BackgroundTask {
+    /// Release the lease on a thread with this fence.
+    Release(ThreadId, u64),
+    /// Remove records and values that a thread no longer needs.
+    Clear(ThreadId),
+    /// Shut down.
+    Close,
+}
+
+/// Starts the background thread.
+pub(super) fn start<K: KeyValue>(
+    room: Arc<Backend<K>>,
+    inbox: UnboundedReceiver<BackgroundTask>,
+) -> Result<JoinHandle<()>> {
+    let no_thread =
+        |error: std::io::Error| Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
+    let work = move || runtime.block_on(run_background(room, inbox));
+    std::thread::Builder::new().name("superstep-keys".to_owned()).spawn(work).map_err(no_thread)
+}
+
+async fn run_background<K: KeyValue>(room: Arc<Backend<K>>, mut inbox: UnboundedReceiver<BackgroundTask>) {
+    // Heartbeats run as a separate task: slow work must not cost this process its leases.
+    let beating = tokio::spawn(heartbeat_loop(room.clone()));
+    let sweeping = tokio::spawn(sweep_loop(room.clone()));
+    let mut left: VecDeque<(ThreadId, u64)> = VecDeque::new();
+    loop {
+        let note = match left.is_empty() {
+            true => inbox.recv().await,
+            false => match timeout(RETRY_DELAY, inbox.recv()).await {
+                // While the store does not respond, further releases are only queued, so that `Close` is received
+                // without delay.
+                Ok(Some(BackgroundTask::Release(thread, fence))) => {
+                    left.push_back((thread, fence));
+                    continue;
+                }
+                Ok(note) => note,
+                Err(_) => left.pop_front().map(|(thread, fence)| BackgroundTask::Release(thread, fence)),
+            },
+        };
+        match note {
+            Some(BackgroundTask::Release(thread, fence)) => {
+                let done = timeout(SHUTDOWN_TIMEOUT, release(&room, &thread, fence)).await;
+                // A corrupt thread cannot be released.
+                if done.is_err() || matches!(done, Ok(Err(error)) if error.is_retryable()) {
+                    left.push_back((thread, fence));
+                }
+            }
+            // The next process that clears the thread removes what this one could not.
+            Some(BackgroundTask::Clear(thread)) => drop(timeout(SHUTDOWN_TIMEOUT, clear(&room, &thread)).await),
+            Some(BackgroundTask::Close) | None => break,
+        }
+    }
+    beating.abort();
+    sweeping.abort();
+    // If this fails, other processes wait until the heartbeat of this one has expired.
+    drop(timeout(SHUTDOWN_TIMEOUT, shut_down(&room, left)).await);
+}
+
+async fn heartbeat_loop<K: KeyValue>(room: Arc<Backend<K>>) {
+    let period = (room.lease_timeout / 3).max(Duration::from_millis(1));
+    // Not immediately: acquiring a lease sends a heartbeat itself.
+    let mut beats = tokio::time::interval_at(Instant::now() + period, period);
+    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        beats.tick().await;
+        if room.history_cache.has_any() {
+            // If the heartbeat cannot be written, other processes take over the leases, and writes of this process
+            // are rejected.
+            drop(room.heartbeat().await);
+        }
+    }
+}
+
+async fn sweep_loop<K: KeyValue>(room: Arc<Backend<K>>) {
+    let Some(time_to_live) = room.time_to_live else { return };
+    loop {
+        tokio::time::sleep(thread_index::sweep_period(time_to_live)).await;
+        // The next sweep finds what this one could not remove.
+        drop(threads::sweep(&room).await);
+    }
+}
+
+async fn release<K: KeyValue>(room: &Backend<K>, thread: &ThreadId, fence: u64) -> Result<()> {
+    let cell = room.thread(thread);
+    let mut log = cell.lock().await;
+    log.refresh(room).await?;
+    loop {
+        let tables = &log.tables;
+        if tables.fence != fence || tables.lease_owner.is_none_or(|mover| mover.process_token != room.token) {
+            break;
+        }
+        let is_done = match tables.status {
+            // Nothing was saved, so the thread does not exist.
+            None => log.write_tombstone(room).await?,
+            Some(_) => log.append(room, LogRecord::Given { fence }).await?,
+        };
+        if is_done {
+            break;
+        }
+    }
+    if log.is_index_uncertain && log.tables.status.is_some() {
+        log.put_index_entry(room, true).await?;
+    }
+    Ok(())
+}
+
+async fn clear<K: KeyValue>(room: &Backend<K>, thread: &ThreadId) -> Result<()> {
+    let cell = room.thread(thread);
+    let mut log = cell.lock().await;
+    log.refresh(room).await?;
+    if lease::needs_compaction(&log) { log.compact(room).await } else { log.clear(room).await }
+}
+
+/// Releases all leases and deletes the heartbeat of this process.
+async fn shut_down<K: KeyValue>(room: &Backend<K>, left: VecDeque<(ThreadId, u64)>) -> Result<()> {
+    for (thread, fence) in left {
+        release(room, &thread, fence).await?;
+    }
+    room.delete(&[room.keys.holder(room.token)]).await
+}

@@ -1,0 +1,69 @@
+//! A pool of threads for blocking work, so that disk access does not block the async runtime.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use superstep_core::error::{Error, ErrorCode, Result};
+use tokio::sync::oneshot;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Worker threads that run queued jobs, one at a time each.
+pub(super) struct BlockingPool {
+    works: Option<Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl BlockingPool {
+    pub(super) fn start(name: &str, count: usize) -> Result<Self> {
+        let (works, inbox) = channel();
+        let inbox = Arc::new(Mutex::new(inbox));
+        let mut threads = Vec::with_capacity(count);
+        for _ in 0..count {
+            let inbox = inbox.clone();
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&inbox));
+            threads.push(thread.map_err(|error| {
+                Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}"))
+            })?);
+        }
+        Ok(Self { works: Some(works), threads })
+    }
+
+    /// Runs a blocking job. The job is finished even if the future is dropped.
+    pub(super) async fn perform<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        if let Some(works) = &self.works {
+            // If no worker is left, `reply` is dropped with the job and the caller receives an error.
+            drop(works.send(Box::new(move || drop(reply.send(work())))));
+        }
+        answer.await.unwrap_or_else(|_| {
+            Err(Error::new(ErrorCode::StoreUnavailable, "the store is closed")
+                .with_help("this may not be saved; open it anew"))
+        })
+    }
+}
+
+fn work(inbox: &Mutex<Receiver<Job>>) {
+    loop {
+        let work = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match work {
+            Ok(work) => work(),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Finishes the jobs that are already queued.
+impl Drop for BlockingPool {
+    fn drop(&mut self) {
+        drop(self.works.take());
+        for thread in self.threads.drain(..) {
+            // The callers of a panicked job have received an error.
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Logs with a corrupt record: the records before it stay readable, every write after it is rejected, and the thread
+//! can be deleted.
+
+use superstep_core::error::{Error, Result};
+use superstep_core::port::KeyValue;
+
+use super::backend::{Backend, PAGE};
+use super::envelope::is_damage;
+use super::keys::{KeyKind, number_in, record_place};
+use super::lease::check_not_leased;
+use super::log_record::{LogRecord, RecordHeader};
+use super::thread_log::ThreadLog;
+
+impl ThreadLog {
+    /// Reads the records added since the last read.
+    ///
+    /// # Errors
+    /// Returns an error if reading fails or a record is corrupt.
+    pub(super) async fn refresh<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<()> {
+        self.refresh_readable(room).await?;
+        self.check_not_corrupt()
+    }
+
+    /// Reads the records added since the last read up to the first corrupt one, and stores the reason why the rest is
+    /// unreadable.
+    pub(super) async fn refresh_readable<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<()> {
+        self.corruption = None;
+        match self.read_all(room).await {
+            Err(error) if is_damage(&error) => {
+                // Read again from the beginning each time: the record may have been restored.
+                self.is_read = false;
+                self.corruption = Some(self.with_corruption_help(error));
+                Ok(())
+            }
+            read => read,
+        }
+    }
+
+    /// Rejects a thread with a corrupt record.
+    pub(super) fn check_not_corrupt(&self) -> Result<()> {
+        self.corruption.clone().map_or(Ok(()), Err)
+    }
+
+    fn with_corruption_help(&self, error: Error) -> Error {
+        // Name the newest checkpoint of the root graph.
+        let lines = self.tables.histories.iter().filter(|line| !line.rows.is_empty());
+        let outermost = lines.min_by(|one, other| one.namespace.cmp(&other.namespace));
+        let left = match outermost.and_then(|line| line.rows.values().next_back()) {
+            Some(row) => format!("the thread can be read up to checkpoint {}", row.header.id),
+            None => "nothing of the thread can be read".to_owned(),
+        };
+        error
+            .with_help(format!("{left}, other threads are not touched; restore this from a copy, or delete the thread"))
+            .with_thread(Some(&self.thread))
+    }
+
+    /// Writes a tombstone behind all records of a corrupt thread. Returns false if another process wrote at the same
+    /// time.
+    pub(super) async fn delete_corrupt_thread<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<bool> {
+        let number = self.find_log_end(room).await?;
+        check_not_leased(room, self, None).await?;
+        self.put_index_entry(room, false).await?;
+        let record = LogRecord::Whole(Box::new(self.tables.restarted(number)));
+        let stamp = RecordHeader { writer: room.unique(), before: 0 };
+        let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), stamp);
+        let key = room.keys.record(&self.thread, number);
+        let is_put = room.try_put_new(&key, &bytes).await?;
+        let is_last = room.base_numbers(&self.thread, Some(number)).await?.is_empty();
+        if is_put && is_last {
+            self.begin(number);
+            self.apply(record, sum);
+            self.corruption = None;
+            self.keep_only_tombstone(room, number).await?;
+            let is_before = |key: &str| number_in(key).is_some_and(|life| life < number);
+            room.clear(&self.thread, KeyKind::Life, is_before).await?;
+            return Ok(true);
+        }
+        if is_put {
+            // The record was put where the log had already been removed; no process reads it.
+            room.delete(&[key]).await?;
+        }
+        self.refresh_readable(room).await?;
+        Ok(false)
+    }
+
+    /// Returns the number after the last record of the thread. The lease is taken from the readable records behind
+    /// the corrupt one.
+    async fn find_log_end<K: KeyValue>(&mut self, room: &Backend<K>) -> Result<u64> {
+        let folder = room.keys.folder(&self.thread, KeyKind::Record);
+        let mut after = self.next().checked_sub(1).map(|last| room.keys.record(&self.thread, last));
+        let base = room.base_numbers(&self.thread, None).await?.last().copied();
+        let mut number = base.map_or(0, |base| base + 1).max(self.next());
+        let mut is_closed = true;
+        loop {
+            let keys = room.list(&folder, after.as_deref(), PAGE).await?;
+            let Some(last) = keys.last() else { break };
+            after = Some(last.clone());
+            for (key, value) in keys.iter().zip(room.get_each_checked(&keys).await?) {
+                number = number.max(number_in(key).map_or(0, |found| found.saturating_add(1)));
+                let read =
+                    |bytes: Option<Vec<u8>>| LogRecord::from_bytes(room.keys.place(key), &bytes.unwrap_or_default());
+                is_closed = match value.and_then(read) {
+                    Err(error) if is_damage(&error) => true,
+                    record => {
+                        self.apply_lease_records(record?.0);
+                        false
+                    }
+                };
+            }
+        }
+        if is_closed {
+            // No process can continue behind a last record that is unreadable, so no lease is active.
+            self.tables.lease_owner = None;
+        }
+        Ok(number)
+    }
+
+    /// Takes fence and lease from a record without applying the rest of it.
+    fn apply_lease_records(&mut self, record: LogRecord) {
+        (self.tables.fence, self.tables.lease_owner) = match record {
+            LogRecord::Whole(tables) => (tables.fence, tables.lease_owner),
+            LogRecord::Taken { fence, mover } => (fence, Some(mover)),
+            LogRecord::Given { fence } => (fence, None),
+            LogRecord::Saved { .. } | LogRecord::Pruned(_) | LogRecord::Forgotten { .. } => return,
+        };
+    }
+}

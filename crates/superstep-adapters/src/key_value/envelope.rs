@@ -1,0 +1,107 @@
+//! The envelope around every stored value: version of the format, checksum, and the key it belongs to.
+//!
+//! All future versions keep the first twelve bytes: three magic bytes, the version, and a checksum of the rest.
+
+use superstep_core::error::{Error, ErrorCode, Result};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::codec::{ByteReader, ByteWriter};
+
+/// Magic bytes of a value.
+const MAGIC: &[u8; 3] = b"ssk";
+/// Newest version of the format. A version is never reused. 1: without events. 2: with events. A value without events
+/// is written as version 1, so that older programs can read it.
+const VERSION: u8 = 2;
+/// Length of magic bytes, version and checksum.
+const HEADER_BYTES: usize = 12;
+
+/// Encodes a value for a key (without prefix) as version 1; returns its checksum as well.
+pub(super) fn encode(place: &str, body: &[u8]) -> (Vec<u8>, u64) {
+    encode_version(1, place, body)
+}
+
+/// Encodes a value as `close`, with a given version.
+pub(super) fn encode_version(version: u8, place: &str, body: &[u8]) -> (Vec<u8>, u64) {
+    let mut out = ByteWriter(Vec::with_capacity(HEADER_BYTES + place.len() + body.len() + 4));
+    out.0.extend_from_slice(&[0; HEADER_BYTES]);
+    out.write_bytes(place.as_bytes());
+    out.0.extend_from_slice(body);
+    let mut bytes = out.0;
+    let sum = sum(version, &bytes[HEADER_BYTES..]);
+    bytes[..3].copy_from_slice(MAGIC);
+    bytes[3] = version;
+    bytes[4..HEADER_BYTES].copy_from_slice(&sum.to_le_bytes());
+    (bytes, sum)
+}
+
+/// Decodes a value that was read from a key; returns its body and its checksum.
+pub(super) fn decode<'a>(place: &str, bytes: &'a [u8]) -> Result<(&'a [u8], u64)> {
+    let Some((head, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
+        return Err(damaged(place, &format!("only {} bytes are left of it", bytes.len())));
+    };
+    let stated = u64::from_le_bytes(head[4..].try_into().unwrap_or_default());
+    if head[..3] != *MAGIC || sum(head[3], rest) != stated {
+        return Err(damaged(place, "its checksum does not fit"));
+    }
+    if head[3] > VERSION {
+        let message = format!("`{place}` has version {}; this program knows {VERSION}", head[3]);
+        return Err(Error::new(ErrorCode::CheckpointTooNew, message)
+            .with_help("open it with the program that wrote it, or a newer one"));
+    }
+    let mut rest = ByteReader::new(rest);
+    match rest.text() {
+        Some(own) if own == place => Ok((rest.rest(), stated)),
+        Some(own) => Err(damaged(place, &format!("what is there belongs to `{own}`"))),
+        None => Err(damaged(place, "it does not say where it belongs")),
+    }
+}
+
+fn sum(version: u8, rest: &[u8]) -> u64 {
+    xxh3_64(rest) ^ u64::from(version)
+}
+
+/// Returns the error of a corrupt value.
+pub(super) fn damaged(place: &str, how: &str) -> Error {
+    Error::new(ErrorCode::CheckpointCorrupt, format!("`{place}` is damaged in the store: {how}"))
+        .with_help("what does not need it is not touched by this; restore this key from a copy")
+}
+
+/// Returns true if an error reports a corrupt or missing value.
+pub(super) fn is_damage(error: &Error) -> bool {
+    error.code() == ErrorCode::CheckpointCorrupt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_read_where_it_belongs_and_nowhere_else() {
+        let (bytes, sum) = encode("in/t/log/1", b"body");
+        assert_eq!(decode("in/t/log/1", &bytes).unwrap(), (&b"body"[..], sum));
+        let error = decode("in/t/log/2", &bytes).unwrap_err();
+        assert!(error.message().contains("belongs to `in/t/log/1`"), "{error}");
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_noticed() {
+        let (bytes, _) = encode("in/t/log/1", b"a body of some length");
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode("in/t/log/1", &flipped).unwrap_err().code(), ErrorCode::CheckpointCorrupt, "bit {bit}");
+        }
+        for length in 0..bytes.len() {
+            assert_eq!(decode("in/t/log/1", &bytes[..length]).unwrap_err().code(), ErrorCode::CheckpointCorrupt);
+        }
+    }
+
+    #[test]
+    fn a_later_version_is_refused_as_such() {
+        let (mut bytes, _) = encode("p", b"body");
+        bytes[3] = 3;
+        let later = sum(3, &bytes[HEADER_BYTES..]);
+        bytes[4..HEADER_BYTES].copy_from_slice(&later.to_le_bytes());
+        assert_eq!(decode("p", &bytes).unwrap_err().code(), ErrorCode::CheckpointTooNew);
+    }
+}

@@ -1,0 +1,291 @@
+//! The records of the log of a thread and their binary format.
+//!
+//! A record states a result and contains no decisions: a reader applies it without conditions.
+
+use std::sync::Arc;
+
+use superstep_core::checkpoint::CheckpointNamespace;
+use superstep_core::error::Result;
+use superstep_core::id::RunId;
+use superstep_core::port::ThreadStatus;
+
+use super::codec::{ByteReader, ByteWriter};
+use super::envelope::{damaged, decode, encode_version};
+use super::thread_tables::{FieldPart, HistoryTable, LeaseOwner, PendingRow, StoredEventRow, ThreadTables};
+use crate::change_log::{CheckpointRow, RetainedValuesRow, RunInfoRow};
+
+/// One change of a thread.
+#[derive(Debug, Clone)]
+pub(super) enum LogRecord {
+    /// The complete tables; earlier records are no longer needed. A log begins with such a record.
+    Whole(Box<ThreadTables>),
+    /// A run acquired the lease.
+    Taken { fence: u64, mover: LeaseOwner },
+    /// The lease was released.
+    Given { fence: u64 },
+    /// A commit.
+    Saved { status: ThreadStatus, lasts: u64, lines: Vec<AddedRows>, events: Vec<StoredEventRow> },
+    /// Old checkpoints were pruned.
+    Pruned(Vec<RemovedRows>),
+    /// Events up to a number were deleted.
+    Forgotten { up_to: u64 },
+}
+
+/// Rows added to a history.
+#[derive(Debug, Clone)]
+pub(super) struct AddedRows {
+    pub(super) namespace: CheckpointNamespace,
+    /// All field names, if there are new ones.
+    pub(super) names: Option<Vec<Arc<str>>>,
+    pub(super) rows: Vec<CheckpointRow>,
+    pub(super) origins: Vec<RunInfoRow>,
+    pub(super) parts: Vec<FieldPart>,
+    pub(super) pending: Vec<PendingRow>,
+}
+
+/// Rows removed from a history.
+#[derive(Debug, Clone)]
+pub(super) struct RemovedRows {
+    pub(super) namespace: CheckpointNamespace,
+    pub(super) gone: Vec<u64>,
+    /// New value indexes of checkpoints whose index was rewritten in full.
+    pub(super) heads: Vec<(u64, Vec<u8>)>,
+    /// All retained values that exist after the change.
+    pub(super) remnants: Vec<RetainedValuesRow>,
+    pub(super) parts: Vec<u64>,
+    pub(super) origins: Vec<u64>,
+}
+
+/// Header of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RecordHeader {
+    /// Process token and counter of the writer, so that no two records are equal.
+    pub(super) writer: (u64, u64),
+    /// Checksum of the previous record; 0 in a record with complete tables.
+    pub(super) before: u64,
+}
+
+impl LogRecord {
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole(_))
+    }
+
+    /// Encodes the record for a path; returns its checksum as well.
+    pub(super) fn to_bytes(&self, place: &str, stamp: RecordHeader) -> (Vec<u8>, u64) {
+        let mut out = ByteWriter::default();
+        let version = if self.has_events() { 2 } else { 1 };
+        [stamp.writer.0, stamp.writer.1, stamp.before].into_iter().for_each(|number| out.number(number));
+        match self {
+            Self::Whole(tables) => {
+                out.number(if self.has_events() { 7 } else { 1 });
+                write_tables(&mut out, tables);
+                if self.has_events() {
+                    out.number(tables.last_event);
+                    out.list(tables.events.values(), ByteWriter::event);
+                }
+            }
+            Self::Taken { fence, mover } => {
+                out.number(2);
+                out.number(*fence);
+                write_mover(&mut out, *mover);
+            }
+            Self::Given { fence } => {
+                out.number(3);
+                out.number(*fence);
+            }
+            Self::Saved { status, lasts, lines, events } => {
+                out.number(if self.has_events() { 6 } else { 4 });
+                out.number(u64::from(status.number()));
+                out.number(*lasts);
+                out.list(lines.iter(), write_added);
+                if self.has_events() {
+                    out.list(events.iter(), ByteWriter::event);
+                }
+            }
+            Self::Pruned(lines) => {
+                out.number(5);
+                out.list(lines.iter(), write_removed);
+            }
+            Self::Forgotten { up_to } => {
+                out.number(8);
+                out.number(*up_to);
+            }
+        }
+        encode_version(version, place, &out.0)
+    }
+
+    /// Returns true if the record contains event data, which version 1 of the format cannot express.
+    fn has_events(&self) -> bool {
+        match self {
+            Self::Whole(tables) => tables.last_event > 0,
+            Self::Saved { events, .. } => !events.is_empty(),
+            Self::Forgotten { .. } => true,
+            Self::Taken { .. } | Self::Given { .. } | Self::Pruned(_) => false,
+        }
+    }
+
+    /// Decodes a record that was read from a path, with its header and checksum.
+    pub(super) fn from_bytes(place: &str, bytes: &[u8]) -> Result<(Self, RecordHeader, u64)> {
+        let (body, sum) = decode(place, bytes)?;
+        let mut body = ByteReader::new(body);
+        let read = read(&mut body).filter(|_| body.is_empty());
+        let (record, stamp) = read.ok_or_else(|| damaged(place, "it is no record"))?;
+        Ok((record, stamp, sum))
+    }
+}
+
+fn read(body: &mut ByteReader<'_>) -> Option<(LogRecord, RecordHeader)> {
+    let stamp = RecordHeader { writer: (body.number()?, body.number()?), before: body.number()? };
+    let record = match body.number()? {
+        1 => LogRecord::Whole(Box::new(read_tables(body)?)),
+        2 => LogRecord::Taken { fence: body.number()?, mover: read_mover(body)? },
+        3 => LogRecord::Given { fence: body.number()? },
+        kind @ (4 | 6) => {
+            let (status, lasts, lines) = (read_status(body)??, body.number()?, body.list(read_added)?);
+            let events = if kind == 6 { body.list(ByteReader::event)? } else { Vec::new() };
+            LogRecord::Saved { status, lasts, lines, events }
+        }
+        5 => LogRecord::Pruned(body.list(read_removed)?),
+        7 => {
+            let (tables, last_event) = (read_tables(body)?, body.number()?);
+            let events = body.list(ByteReader::event)?.into_iter().map(|event| (event.number, event)).collect();
+            LogRecord::Whole(Box::new(ThreadTables { last_event, events, ..tables }))
+        }
+        8 => LogRecord::Forgotten { up_to: body.number()? },
+        _ => return None,
+    };
+    Some((record, stamp))
+}
+
+fn write_mover(out: &mut ByteWriter, mover: LeaseOwner) {
+    out.id(mover.run.bits());
+    out.number(mover.process_token);
+}
+
+fn read_mover(body: &mut ByteReader<'_>) -> Option<LeaseOwner> {
+    Some(LeaseOwner { run: RunId::from_bits(body.id()?), process_token: body.number()? })
+}
+
+/// Reads a status; the inner `None` means that nothing was saved yet.
+fn read_status(body: &mut ByteReader<'_>) -> Option<Option<ThreadStatus>> {
+    match body.number()? {
+        0 => Some(None),
+        number => Some(Some(ThreadStatus::from_number(number.try_into().ok()?)?)),
+    }
+}
+
+fn write_tables(out: &mut ByteWriter, tables: &ThreadTables) {
+    let ThreadTables {
+        first_record: life,
+        fence,
+        lease_owner: mover,
+        status,
+        ttl_millis: lasts,
+        histories: lines,
+        recent,
+        events: _,
+        last_event: _,
+    } = tables;
+    [*life, *fence, u64::from(mover.is_some())].into_iter().for_each(|number| out.number(number));
+    if let Some(mover) = mover {
+        write_mover(out, *mover);
+    }
+    out.number(status.map_or(0, |status| u64::from(status.number())));
+    out.number(*lasts);
+    out.list(lines.iter(), |out, line| {
+        write_added(out, &whole_line(line));
+        out.list(line.remnants.values(), ByteWriter::write_retained);
+    });
+    out.list(recent.iter(), |out, (number, sum)| {
+        out.number(*number);
+        out.number(*sum);
+    });
+}
+
+/// Returns all rows of a history.
+fn whole_line(line: &HistoryTable) -> AddedRows {
+    AddedRows {
+        namespace: line.namespace.clone(),
+        names: Some(line.names.to_vec()),
+        rows: line.rows.values().cloned().collect(),
+        origins: line.origins.values().cloned().collect(),
+        parts: line.parts.values().cloned().collect(),
+        pending: line.pending.values().flatten().cloned().collect(),
+    }
+}
+
+fn read_tables(body: &mut ByteReader<'_>) -> Option<ThreadTables> {
+    let (life, fence) = (body.number()?, body.number()?);
+    let mover = if body.number()? == 1 { Some(read_mover(body)?) } else { None };
+    let (status, lasts) = (read_status(body)?, body.number()?);
+    let lines = body.list(|body| {
+        let added = read_added(body)?;
+        let mut line = HistoryTable::new(added.namespace.clone());
+        line.add(added);
+        line.remnants = body.list(ByteReader::remnant)?.into_iter().map(|remnant| (remnant.number, remnant)).collect();
+        Some(line)
+    })?;
+    let recent = body.list(|body| Some((body.number()?, body.number()?)))?.into();
+    Some(ThreadTables {
+        first_record: life,
+        fence,
+        lease_owner: mover,
+        status,
+        ttl_millis: lasts,
+        histories: lines,
+        recent,
+        ..ThreadTables::default()
+    })
+}
+
+fn write_added(out: &mut ByteWriter, added: &AddedRows) {
+    out.write_bytes(added.namespace.as_str().as_bytes());
+    out.number(u64::from(added.names.is_some()));
+    if let Some(names) = &added.names {
+        out.list(names.iter(), |out, name| out.write_bytes(name.as_bytes()));
+    }
+    out.list(added.rows.iter(), ByteWriter::row);
+    out.list(added.origins.iter(), ByteWriter::origin);
+    out.list(added.parts.iter(), ByteWriter::part);
+    out.list(added.pending.iter(), ByteWriter::write_pending);
+}
+
+fn read_added(body: &mut ByteReader<'_>) -> Option<AddedRows> {
+    let namespace = CheckpointNamespace::from(&*body.text()?);
+    let names = match body.number()? {
+        0 => None,
+        _ => Some(body.list(|body| Some(Arc::from(body.text()?)))?),
+    };
+    Some(AddedRows {
+        namespace,
+        names,
+        rows: body.list(ByteReader::row)?,
+        origins: body.list(ByteReader::origin)?,
+        parts: body.list(ByteReader::part)?,
+        pending: body.list(ByteReader::known)?,
+    })
+}
+
+fn write_removed(out: &mut ByteWriter, removed: &RemovedRows) {
+    let write_number = |out: &mut ByteWriter, number: &u64| out.number(*number);
+    out.write_bytes(removed.namespace.as_str().as_bytes());
+    out.list(removed.gone.iter(), write_number);
+    out.list(removed.heads.iter(), |out, (number, heads)| {
+        out.number(*number);
+        out.write_bytes(heads);
+    });
+    out.list(removed.remnants.iter(), ByteWriter::write_retained);
+    out.list(removed.parts.iter(), write_number);
+    out.list(removed.origins.iter(), write_number);
+}
+
+fn read_removed(body: &mut ByteReader<'_>) -> Option<RemovedRows> {
+    Some(RemovedRows {
+        namespace: CheckpointNamespace::from(&*body.text()?),
+        gone: body.list(ByteReader::number)?,
+        heads: body.list(|body| Some((body.number()?, body.read_bytes()?)))?,
+        remnants: body.list(ByteReader::remnant)?,
+        parts: body.list(ByteReader::number)?,
+        origins: body.list(ByteReader::number)?,
+    })
+}

@@ -1,0 +1,255 @@
+//! Conversion of LangGraph's pending writes to pending entries: results, errors, interrupts and resume values.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use superstep_core::checkpoint::{
+    CheckpointNamespace, Interrupt, PendingEntry, ResumeValue, StoredError, StoredOutput, StoredSend, StoredTask,
+    StoredTrigger, StoredWrite, TaskEntry, TriggerKind,
+};
+use superstep_core::error::{ErrorCode, ErrorLocation, Result};
+use superstep_core::id::TaskId;
+use superstep_core::json_reducer::as_overwrite;
+use superstep_core::machine::interrupt_id;
+use superstep_core::value::AnyValue;
+
+use super::channels::{ChannelUse, SourceTask, inside, question, use_of};
+use super::convert::{Conversion, ConvertedCheckpoint};
+use super::rows::{RowContext, SourceWriteRow};
+
+/// Channels of writes that are not part of the result of a task.
+const CONTROL_CHANNELS: [&str; 5] =
+    ["__error__", "__error_source_node__", "__interrupt__", "__resume__", "__scheduled__"];
+
+/// Task id of writes that belong to no task yet.
+const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
+
+/// Interrupts by LangGraph's id: an interrupt of a subgraph is stored with each parent task as well.
+pub(super) type InterruptsById = BTreeMap<String, Interrupt>;
+
+impl Conversion<'_> {
+    /// Converts the pending writes of all checkpoints, subgraphs first, because parent graphs repeat their
+    /// interrupts.
+    pub(super) fn pending(&mut self) -> Result<()> {
+        let mut questions = InterruptsById::new();
+        let mut graphs: Vec<String> = self.lines.keys().cloned().collect();
+        graphs.sort_by_key(|namespace| {
+            std::cmp::Reverse(namespace.split('|').count() + usize::from(!namespace.is_empty()))
+        });
+        for namespace in graphs {
+            let mut items = self.lines.remove(&namespace).unwrap_or_default();
+            for item in &mut items {
+                item.copied.pending = self.known(&namespace, item, &mut questions)?;
+            }
+            self.lines.insert(namespace, items);
+        }
+        Ok(())
+    }
+
+    fn known(
+        &mut self,
+        namespace: &str,
+        item: &ConvertedCheckpoint,
+        questions: &mut InterruptsById,
+    ) -> Result<Vec<PendingEntry>> {
+        let mut groups: Vec<(&str, Vec<&SourceWriteRow>)> = Vec::new();
+        for write in self.rows.writes_of(namespace, &item.id) {
+            match groups.iter_mut().find(|(task, _)| *task == write.task) {
+                Some((_, writes)) => writes.push(write),
+                None => groups.push((&write.task, vec![write])),
+            }
+        }
+        let mut known = Vec::new();
+        for (id, writes) in groups {
+            match find(item, id, &writes) {
+                Some((task, ours)) => {
+                    let path = format!("{}:{id}", inside(namespace, &task.node));
+                    let told = TaskWrites::read(self.at_item(item), &writes)?;
+                    let here = self.paths.get(namespace).cloned().unwrap_or_default();
+                    let entries = told.entries((&path, &here), (task, *ours), item, questions);
+                    known.extend(entries.into_iter().map(|entry| PendingEntry {
+                        checkpoint: item.copied.checkpoint.id,
+                        task: *ours,
+                        node: task.node.as_str().into(),
+                        entry,
+                    }));
+                }
+                None if item.is_last && !item.tasks.is_empty() && id != NOBODY => {
+                    self.notes
+                        .push(format!("checkpoint {}: what task {id} wrote belongs to no node that is due", item.id));
+                }
+                None => {}
+            }
+        }
+        Ok(known)
+    }
+
+    fn at_item<'b>(&'b self, item: &'b ConvertedCheckpoint) -> RowContext<'b> {
+        RowContext { thread: &self.rows.thread, checkpoint: &item.id }
+    }
+}
+
+/// Returns the task of some writes, by its id or by its path.
+fn find<'a>(item: &'a ConvertedCheckpoint, id: &str, writes: &[&SourceWriteRow]) -> Option<&'a (SourceTask, TaskId)> {
+    if let Some(found) = item.tasks.iter().find(|(task, _)| task.id == id) {
+        return Some(found);
+    }
+    let path = writes.first()?.path.strip_prefix('~')?;
+    let (kind, rest) = path.split_once(", ")?;
+    match kind {
+        "__pregel_pull" => item.tasks.iter().find(|(task, _)| task.send.is_none() && task.node == rest),
+        "__pregel_push" => {
+            let index: u32 = rest.split(", ").next()?.parse().ok()?;
+            item.tasks.iter().find(|(task, _)| task.send.as_ref().is_some_and(|(place, _)| *place == index))
+        }
+        _ => None,
+    }
+}
+
+/// The writes of one task.
+#[derive(Default)]
+struct TaskWrites {
+    answers: Vec<Value>,
+    interrupts: Vec<Value>,
+    error: Option<Value>,
+    /// Writes to channels, if the task succeeded.
+    output: Option<Vec<(String, Value)>>,
+}
+
+impl TaskWrites {
+    fn read(at: RowContext<'_>, writes: &[&SourceWriteRow]) -> Result<Self> {
+        let mut told = Self::default();
+        for write in writes {
+            let value = write.value.read().map_err(|how| at.unreadable(Some(&write.channel), &how))?;
+            match (write.channel.as_str(), value) {
+                ("__resume__", Value::Array(answers)) => told.answers = answers,
+                ("__resume__", answer) => told.answers = vec![answer],
+                ("__interrupt__", Value::Array(interrupts)) => told.interrupts = interrupts,
+                ("__interrupt__", interrupt) => told.interrupts = vec![interrupt],
+                ("__error__", error) => told.error = Some(error),
+                (channel, _) if CONTROL_CHANNELS.contains(&channel) => {}
+                (channel, value) => told.output.get_or_insert_default().push((channel.to_owned(), value)),
+            }
+        }
+        Ok(told)
+    }
+
+    fn entries(
+        self,
+        (path, here): (&str, &CheckpointNamespace),
+        (task, ours): (&SourceTask, TaskId),
+        item: &ConvertedCheckpoint,
+        questions: &mut InterruptsById,
+    ) -> Vec<TaskEntry> {
+        let mut entries = Vec::new();
+        for interrupt in &self.interrupts {
+            let foreign = foreign_id(interrupt);
+            let inside = foreign.as_ref().and_then(|foreign| questions.get(foreign)).cloned();
+            let asked = inside.unwrap_or_else(|| {
+                let ordinal = self.ordinal(path, foreign.as_deref().unwrap_or_default());
+                to_interrupt(interrupt, (task, ours), here, ordinal)
+            });
+            if let Some(foreign) = foreign {
+                questions.insert(foreign, asked.clone());
+            }
+            entries.push(TaskEntry::Interrupt(asked));
+        }
+        let time = item.copied.checkpoint.time;
+        for (value, ordinal) in self.answers.into_iter().zip(0..) {
+            entries.push(TaskEntry::Resume(ResumeValue { id: interrupt_id(ours, ordinal), value, time }));
+        }
+        match (self.output, self.error) {
+            // If the superstep is complete, the results of its tasks are in the next checkpoint.
+            (Some(output), _) if item.is_last => entries.push(TaskEntry::Done(done(output, task))),
+            (None, Some(error)) => entries.push(TaskEntry::Failed(failed(&error, task, item))),
+            _ => {}
+        }
+        entries
+    }
+
+    /// Returns the ordinal of an interrupt within its task. Since 1.2.20 the id depends on the ordinal; before, all
+    /// interrupts of a task had the same id.
+    fn ordinal(&self, path: &str, foreign: &str) -> u32 {
+        let answers = self.answers.len();
+        let named = (1..=answers).find(|place| question(path, *place) == foreign);
+        let is_over = self.output.is_some() && answers > 0;
+        named.unwrap_or(if is_over { answers - 1 } else { answers }) as u32
+    }
+}
+
+/// Returns LangGraph's id of an interrupt. Before 0.6 it is computed from the stored path.
+fn foreign_id(interrupt: &Value) -> Option<String> {
+    if let Some(id) = interrupt.get("id").and_then(Value::as_str) {
+        return Some(id.to_owned());
+    }
+    let path: Option<Vec<&str>> = interrupt.get("ns")?.as_array()?.iter().map(Value::as_str).collect();
+    path.map(|path| question(&path.join("|"), 0))
+}
+
+fn to_interrupt(
+    interrupt: &Value,
+    (task, ours): (&SourceTask, TaskId),
+    here: &CheckpointNamespace,
+    ordinal: u32,
+) -> Interrupt {
+    Interrupt {
+        id: interrupt_id(ours, ordinal),
+        node: task.node.as_str().into(),
+        namespace: here.clone(),
+        name: "interrupt".to_owned(),
+        value: interrupt.get("value").cloned().unwrap_or(Value::Null),
+        resume_schema: interrupt.get("response_schema").filter(|schema| schema.is_object()).cloned(),
+        prompt: None,
+    }
+}
+
+/// Converts a result. Edges are followed in the graph; the targets of conditional edges and commands are part of the
+/// writes.
+fn done(output: Vec<(String, Value)>, task: &SourceTask) -> StoredOutput {
+    let mut done = StoredOutput { follow_edges: true, ..StoredOutput::default() };
+    let mut sends = 0;
+    for (channel, value) in output {
+        match use_of(&channel) {
+            ChannelUse::Branch(node) => done.targets.push(stored_task(node, TriggerKind::Goto, task, None)),
+            ChannelUse::Sends => {
+                let payload = AnyValue::json(value.get("arg").cloned().unwrap_or(Value::Null));
+                let node = value.get("node").and_then(Value::as_str).unwrap_or_default();
+                let send = StoredSend { index: sends, payload, timeout: None };
+                sends += 1;
+                done.targets.push(stored_task(node, TriggerKind::Send, task, Some(send)));
+            }
+            ChannelUse::Field => {
+                let (overwrite, value) = as_overwrite(value).map_or_else(|value| (false, value), |value| (true, value));
+                done.writes.push(StoredWrite {
+                    field: channel.as_str().into(),
+                    overwrite,
+                    value: AnyValue::json(value),
+                });
+            }
+            ChannelUse::Join(..) | ChannelUse::Inner => {}
+        }
+    }
+    done
+}
+
+fn stored_task(node: &str, kind: TriggerKind, from: &SourceTask, send: Option<StoredSend>) -> StoredTask {
+    let why = StoredTrigger { kind, from: Some(from.node.as_str().into()) };
+    StoredTask { node: node.into(), trigger: why, send, scheduled_at: None }
+}
+
+fn failed(error: &Value, task: &SourceTask, item: &ConvertedCheckpoint) -> StoredError {
+    let message = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
+    let checkpoint = &item.copied.checkpoint;
+    StoredError {
+        code: ErrorCode::NodeFailed,
+        message,
+        help: None,
+        retryable: false,
+        location: ErrorLocation {
+            thread: Some(checkpoint.thread.clone()),
+            step: Some(checkpoint.step + 1),
+            node: Some(task.node.clone()),
+        },
+        causes: Vec::new(),
+    }
+}

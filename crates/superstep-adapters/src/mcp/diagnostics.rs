@@ -1,0 +1,127 @@
+//! Diagnostics of a server for error texts: the end of its standard error, invalid output, and its exit status.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::task::JoinHandle;
+
+/// Number of bytes of standard error that are kept.
+const STDERR_TAIL_BYTES: usize = 2048;
+/// Number of bytes of an invalid line that are kept.
+const INVALID_LINE_BYTES: usize = 120;
+/// Time to read the remaining standard error of a program that has exited.
+const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Diagnostics of one server, and the task that belongs to it.
+#[derive(Default)]
+pub(super) struct ServerDiagnostics {
+    stderr_tail: Arc<Mutex<VecDeque<u8>>>,
+    record_invalid_line: Mutex<Option<String>>,
+    end: Mutex<Option<String>>,
+    /// Task that reads standard error, or the server itself if it runs in this process.
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl ServerDiagnostics {
+    /// Creates the diagnostics of a server that runs as a task of this process and is aborted with them.
+    pub(super) fn of(server: JoinHandle<()>) -> Arc<Self> {
+        let notes = Self::default();
+        *lock(&notes.task) = Some(server);
+        Arc::new(notes)
+    }
+
+    /// Creates the diagnostics of a program and reads its standard error.
+    pub(super) fn capture_stderr(mut besides: impl AsyncRead + Unpin + Send + 'static) -> Arc<Self> {
+        let notes = Self::default();
+        let words = Arc::clone(&notes.stderr_tail);
+        let task = tokio::spawn(async move {
+            let mut piece = [0; 1024];
+            while let Ok(length @ 1..) = besides.read(&mut piece).await {
+                let mut words = lock(&words);
+                words.extend(&piece[..length]);
+                let surplus = words.len().saturating_sub(STDERR_TAIL_BYTES);
+                words.drain(..surplus);
+            }
+        });
+        *lock(&notes.task) = Some(task);
+        Arc::new(notes)
+    }
+
+    /// Records a line that is not a message. The first one is kept: later ones are often a consequence.
+    pub(super) fn record_invalid_line(&self, line: &[u8]) {
+        let shown = sanitize_terminal_text(&String::from_utf8_lossy(&line[..line.len().min(INVALID_LINE_BYTES)]));
+        lock(&self.record_invalid_line).get_or_insert(format!("wrote `{shown}` where a message belongs"));
+    }
+
+    /// Records why the server is no longer read.
+    pub(super) fn refused(&self, why: &str) {
+        lock(&self.record_invalid_line).replace(why.to_owned());
+    }
+
+    /// Records how the server ended.
+    pub(super) fn ended(&self, how: String) {
+        lock(&self.end).get_or_insert(how);
+    }
+
+    /// Waits briefly for the last output of a server that has ended.
+    pub(super) async fn wait_for_stderr(&self) {
+        let task = lock(&self.task).take();
+        if let Some(mut task) = task
+            && tokio::time::timeout(STDERR_DRAIN_TIMEOUT, &mut task).await.is_err()
+        {
+            task.abort();
+        }
+    }
+
+    /// Returns the diagnostics as the end of an error text; empty if there are none.
+    pub(super) fn message_suffix(&self) -> String {
+        let mut tail = String::new();
+        if let Some(end) = &*lock(&self.end) {
+            tail += &format!("; it ended with {end}");
+        }
+        if let Some(nonsense) = &*lock(&self.record_invalid_line) {
+            tail += &format!("; it {nonsense}");
+        }
+        let words: Vec<u8> = lock(&self.stderr_tail).iter().copied().collect();
+        let words = sanitize_terminal_text(String::from_utf8_lossy(&words).trim());
+        if !words.is_empty() {
+            tail += &format!("; its last words: {words}");
+        }
+        tail
+    }
+}
+
+impl Drop for ServerDiagnostics {
+    fn drop(&mut self) {
+        if let Some(task) = lock(&self.task).take() {
+            task.abort();
+        }
+    }
+}
+
+/// Replaces control characters except line feeds, and characters that change the text direction, so that the text
+/// cannot manipulate a terminal.
+pub(super) fn sanitize_terminal_text(text: &str) -> String {
+    let tricks = |letter: char| {
+        (letter.is_control() && letter != '\n')
+            || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.chars().map(|letter| if tricks(letter) { '\u{fffd}' } else { letter }).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-FWK-82: text of a server in an error cannot control a terminal.
+    #[test]
+    fn tricks_are_taken_out_of_a_text() {
+        assert_eq!(sanitize_terminal_text("a\u{1b}[31mb\u{202e}c\n"), "a\u{fffd}[31mb\u{fffd}c\n");
+    }
+}

@@ -1,0 +1,236 @@
+//! Conversion of the errors of `genai`, of the HTTP client and of providers.
+//!
+//! All texts go through `ErrorReporter::error`, which removes secrets. Some error texts of `genai` contain the whole request
+//! and are not used.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use genai::webc::{Error as WebError, StreamTimeout};
+use genai::{BoxError, Error as TheirError};
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+use superstep_core::error::Error;
+use superstep_core::model::{ModelErrorKind, ModelInfo};
+
+use super::provider_error::{ProviderError, seconds};
+
+/// Error reporter of a call.
+pub(super) struct ErrorReporter {
+    pub(super) info: ModelInfo,
+    secrets: Vec<String>,
+}
+
+/// Largest number of characters of a provider's text in an error.
+const MAX_MESSAGE_CHARS: usize = 400;
+
+impl ErrorReporter {
+    pub(super) fn new(info: ModelInfo, mut secrets: Vec<String>) -> Self {
+        // A provider may repeat `Bearer abc` as `abc`.
+        let words = |secret: &String| secret.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let within: Vec<String> =
+            secrets.iter().flat_map(words).filter(|word| !word.eq_ignore_ascii_case("bearer")).collect();
+        secrets.extend(within);
+        // Replacing shorter strings would make the text unreadable; a string that short is not a secret.
+        secrets.retain(|secret| secret.len() >= 6);
+        Self { info, secrets }
+    }
+
+    /// Creates an error with the text on one line, shortened, and without secrets.
+    pub(super) fn error(&self, trouble: ModelErrorKind, fact: &str) -> Error {
+        let mut fact = fact.split_whitespace().collect::<Vec<_>>().join(" ");
+        for secret in &self.secrets {
+            fact = fact.replace(secret.as_str(), "(secret)");
+        }
+        if let Some((end, _)) = fact.char_indices().nth(MAX_MESSAGE_CHARS) {
+            fact.truncate(end);
+            fact.push('…');
+        }
+        trouble.error(&self.info, fact)
+    }
+
+    /// Returns the error of a call that exceeded its timeout.
+    pub(super) fn timeout(&self, total: Duration) -> Error {
+        self.error(ModelErrorKind::Timeout, &format!("no whole answer within {total:?}"))
+    }
+
+    /// Returns the error of a prompt that the provider blocked.
+    pub(super) fn blocked(&self, reason: &str) -> Error {
+        self.error(ModelErrorKind::ContentFiltered, &format!("what was asked is blocked: {reason}"))
+    }
+
+    /// Converts an error of `genai`.
+    pub(super) fn failed(&self, error: TheirError) -> Error {
+        match error {
+            TheirError::WebModelCall { webc_error, .. } | TheirError::WebAdapterCall { webc_error, .. } => {
+                self.web(webc_error)
+            }
+            TheirError::HttpError { status, body, headers, .. } => self.status_error(status, &headers, &body),
+            TheirError::WebStream { error, .. } => self.stream(error),
+            TheirError::ChatResponse { body, .. } => self.provider_error(&ProviderError::of(&body), None),
+            TheirError::StreamParse { serde_error, .. } if serde_error.is_eof() => {
+                self.error(ModelErrorKind::StreamInterrupted, "the answer broke off in the middle of an event")
+            }
+            TheirError::StreamParse { serde_error, .. } => {
+                self.error(ModelErrorKind::InvalidResponse, &format!("an event is not JSON: {serde_error}"))
+            }
+            TheirError::ChatResponseGeneration { cause, .. } => {
+                self.error(ModelErrorKind::InvalidResponse, &format!("the answer has not the form it should: {cause}"))
+            }
+            TheirError::NoChatResponse { .. }
+            | TheirError::InvalidJsonResponseElement { .. }
+            | TheirError::JsonValueExt(_)
+            | TheirError::SerdeJson(_) => {
+                self.error(ModelErrorKind::InvalidResponse, "the answer has not the form it should")
+            }
+            other => self.error(ModelErrorKind::BadRequest, &format!("the request cannot be made: {other}")),
+        }
+    }
+
+    fn web(&self, error: WebError) -> Error {
+        match error {
+            WebError::ResponseFailedStatus { status, body, headers } => self.status_error(status, &headers, &body),
+            WebError::ResponseFailedNotJson { content_type, body } => {
+                let said = ProviderError::read(&body).message;
+                let kind = if content_type.is_empty() { "nothing in particular" } else { content_type.as_str() };
+                let said = if said.is_empty() { "it is empty" } else { said.as_str() };
+                self.error(ModelErrorKind::InvalidResponse, &format!("the answer is not JSON but {kind}: {said}"))
+            }
+            WebError::ResponseFailedInvalidJson { body, .. } if body.trim().is_empty() => {
+                self.error(ModelErrorKind::InvalidResponse, "the answer is empty")
+            }
+            WebError::ResponseFailedInvalidJson { cause, .. } => {
+                self.error(ModelErrorKind::InvalidResponse, &format!("the answer is not JSON: {cause}"))
+            }
+            WebError::Reqwest(error) => self.transport(&error),
+            WebError::JsonValueExt(_) => {
+                self.error(ModelErrorKind::InvalidResponse, "the answer has not the form it should")
+            }
+        }
+    }
+
+    fn stream(&self, error: BoxError) -> Error {
+        let error = match error.downcast::<TheirError>() {
+            Ok(error) => return self.failed(*error),
+            Err(error) => error,
+        };
+        if let Some(timeout) = error.downcast_ref::<StreamTimeout>() {
+            return self.error(ModelErrorKind::Timeout, &timeout.to_string());
+        }
+        if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+            return self.transport(error);
+        }
+        // The remaining errors are texts that are not UTF-8.
+        self.error(ModelErrorKind::InvalidResponse, &format!("the answer cannot be read: {error}"))
+    }
+
+    fn transport(&self, error: &reqwest::Error) -> Error {
+        let why = cause(error);
+        match () {
+            () if error.is_builder() => {
+                let error = self.error(ModelErrorKind::BadRequest, &format!("the request cannot be made: {why}"));
+                error.with_help("look at the key, the headers and the base URL: a line break in one is enough")
+            }
+            () if error.is_connect() => self.error(ModelErrorKind::Connection, &format!("no connection: {why}")),
+            () if error.is_timeout() => self.error(ModelErrorKind::Timeout, "no answer in time"),
+            () => self.error(ModelErrorKind::StreamInterrupted, &format!("the connection broke off: {why}")),
+        }
+    }
+
+    /// Converts a response with an error status.
+    fn status_error(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> Error {
+        let error = self.provider_error(&ProviderError::read(body), Some(status));
+        match wait(headers) {
+            Some(wait) if error.is_retryable() => error.with_retry_after(wait),
+            _ => error,
+        }
+    }
+
+    /// Converts an error that the provider reported.
+    pub(super) fn provider_error(&self, said: &ProviderError, status: Option<StatusCode>) -> Error {
+        let trouble = said.kind(status.map(|status| status.as_u16()));
+        let words = if said.message.is_empty() { "it does not say why" } else { &said.message };
+        let error = match status {
+            Some(status) => self.error(trouble, &format!("{status}: {words}")),
+            None => self.error(trouble, words),
+        };
+        match said.wait {
+            _ if !said.has_quota() => {
+                error.with_retryable(false).with_help("the account is empty: waiting does not help, paying does")
+            }
+            Some(wait) if error.is_retryable() => error.with_retry_after(wait),
+            _ => error,
+        }
+    }
+}
+
+/// Returns the text of the deepest cause. Texts of `reqwest` itself contain URLs and are not used.
+fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn StdError = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    match cause.is::<reqwest::Error>() {
+        true => "it does not say why".to_owned(),
+        false => cause.to_string(),
+    }
+}
+
+/// Returns the requested retry delay: in milliseconds, in seconds, or until a date.
+fn wait(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
+    }
+    let after = text("retry-after")?;
+    seconds(after).or_else(|| {
+        let time = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp());
+        // Use the clock of the provider if it is sent: the local clock may be wrong.
+        let now = text("date").and_then(time).unwrap_or_else(jiff::Timestamp::now);
+        Some(Duration::try_from(time(after)?.duration_since(now)).unwrap_or_default())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use superstep_core::model::ModelKind;
+
+    use super::*;
+
+    type Line = (&'static str, &'static str);
+
+    fn headers(lines: &[Line]) -> HeaderMap {
+        lines.iter().map(|(name, value)| ((*name).try_into().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    /// R-FWK-71: the retry delay of a rate limit is read in each of its common forms.
+    #[test]
+    fn the_time_to_wait_is_read_in_every_form() {
+        let date = [("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")];
+        let past = [("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT")];
+        let rows: [(&[Line], Option<u64>); 8] = [
+            (&[("retry-after", "7")], Some(7_000)),
+            (&[("retry-after", "1.5")], Some(1_500)),
+            (&[("retry-after-ms", "250"), ("retry-after", "1")], Some(250)),
+            (&date, Some(60_000)),
+            (&past, Some(0)),
+            (&[("retry-after", "-3")], None),
+            (&[("retry-after", "soon")], None),
+            (&[], None),
+        ];
+        for (lines, expected) in rows {
+            assert_eq!(wait(&headers(lines)), expected.map(Duration::from_millis), "{lines:?}");
+        }
+    }
+
+    /// R-FWK-71: texts of providers in errors contain no key, have one line, and are limited in length.
+    #[test]
+    fn texts_of_providers_are_told_without_secrets_and_in_short() {
+        let info = ModelInfo::new("openai", "m", ModelKind::Remote);
+        let report = ErrorReporter::new(info, vec!["sk-secret".to_owned(), "v1".to_owned()]);
+        let error = report.error(ModelErrorKind::InvalidApiKey, "key sk-secret\n  is wrong in v1");
+        assert_eq!(error.message(), "model `openai/m`: key (secret) is wrong in v1");
+        let long = report.error(ModelErrorKind::InvalidResponse, &"é".repeat(10_000));
+        assert!(long.message().chars().count() < 450);
+    }
+}

@@ -1,0 +1,116 @@
+//! Commit of a single checkpoint to an existing history, which most supersteps are, as a call with scalar arguments.
+//!
+//! All other transactions use the general function (`commit`), with the same result.
+
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::error::PgResult;
+use super::journal::EventColumns;
+use super::rows::with_sum;
+use super::statements::Statements;
+use crate::change_log::{CheckpointRows, RowTransaction, ValueLocation};
+
+/// Number of arguments of the database function `add`.
+pub(super) const ARGUMENTS: usize = 26;
+
+/// A call of `add`, which can be sent several times.
+pub(super) struct AppendCall<'a> {
+    job: &'a RowTransaction,
+    holder: i64,
+    line: i64,
+    newest: i64,
+    base: Option<(i64, [u8; 16])>,
+    draft: &'a CheckpointRows,
+    parts: Option<PartColumns<'a>>,
+    said: Option<EventColumns<'a>>,
+}
+
+/// The parts of the checkpoint by column. Their numbers are consecutive.
+struct PartColumns<'a> {
+    first: i64,
+    fields: Vec<i32>,
+    befores: Vec<i64>,
+    changes: Vec<String>,
+    bodies: Vec<&'a [u8]>,
+    sums: Vec<i32>,
+}
+
+impl<'a> AppendCall<'a> {
+    /// Returns the call for a transaction; `None` if it has more than one checkpoint, pending entries, or the first
+    /// checkpoint of a history.
+    pub(super) fn new(job: &'a RowTransaction, holder: i64) -> superstep_core::error::Result<Option<Self>> {
+        let [line] = &job.lines[..] else { return Ok(None) };
+        let ([draft], Some(row)) = (&line.drafts[..], line.row) else { return Ok(None) };
+        if draft.names.is_some() || !line.pending.is_empty() || line.bases.len() > 1 {
+            return Ok(None);
+        }
+        let base = line.bases.first().map(|(number, id)| (number.cast_signed(), id.bits().to_be_bytes()));
+        let (newest, parts, said) = (line.newest.cast_signed(), PartColumns::new(draft)?, EventColumns::new(job));
+        Ok(Some(Self { job, holder, line: row, newest, base, draft, parts, said }))
+    }
+
+    /// Sends the call and returns the result code.
+    pub(super) async fn send(&self, client: &Client, statements: &Statements) -> PgResult<i32> {
+        let Self { job, draft, base, parts, .. } = self;
+        let (row, mark) = (&draft.row, &draft.row.header);
+        let status = job.status.map(|status| i16::from(status.number()));
+        let base_number = base.map(|base| base.0);
+        let base_id = base.as_ref().map(|base| &base.1[..]);
+        let (id, parent) = (mark.id.bits().to_be_bytes(), mark.parent.map(|id| id.bits().to_be_bytes()));
+        let parent = parent.as_ref().map(|parent| &parent[..]);
+        let origin = draft.origin.as_ref().map(|origin| with_sum(origin.sum(), &origin.body));
+        let changes: Option<Vec<&[u8]>> =
+            parts.as_ref().map(|parts| parts.changes.iter().map(String::as_bytes).collect());
+        let columns = parts.as_ref();
+        let given: [(&(dyn ToSql + Sync), Type); ARGUMENTS] = [
+            (&job.thread, Type::INT8),
+            (&job.lease.fence.cast_signed(), Type::INT8),
+            (&self.holder, Type::INT8),
+            (&status, Type::INT2),
+            (&self.line, Type::INT8),
+            (&self.newest, Type::INT8),
+            (&base_number, Type::INT8),
+            (&base_id, Type::BYTEA),
+            (&row.number.cast_signed(), Type::INT8),
+            (&&id[..], Type::BYTEA),
+            (&parent, Type::BYTEA),
+            (&mark.step, Type::INT8),
+            (&i16::from(mark.source.to_u8()), Type::INT2),
+            (&mark.time, Type::INT8),
+            (&row.origin.cast_signed(), Type::INT8),
+            (&row.schedule, Type::BYTEA),
+            (&row.value_index, Type::BYTEA),
+            (&row.values, Type::BYTEA),
+            (&row.sum().cast_signed(), Type::INT4),
+            (&origin, Type::BYTEA),
+            (&columns.map(|parts| parts.first), Type::INT8),
+            (&columns.map(|parts| &parts.fields), Type::INT4_ARRAY),
+            (&columns.map(|parts| &parts.befores), Type::INT8_ARRAY),
+            (&changes, Type::BYTEA_ARRAY),
+            (&columns.map(|parts| &parts.bodies), Type::BYTEA_ARRAY),
+            (&columns.map(|parts| &parts.sums), Type::INT4_ARRAY),
+        ];
+        let Some(said) = &self.said else {
+            return Ok(client.query_typed_one(&statements.add, &given).await?.try_get(0)?);
+        };
+        let given: Vec<_> = given.into_iter().chain(said.arguments()).collect();
+        Ok(client.query_typed_one(&statements.add_said, &given).await?.try_get(0)?)
+    }
+}
+
+impl<'a> PartColumns<'a> {
+    fn new(draft: &'a CheckpointRows) -> superstep_core::error::Result<Option<Self>> {
+        let Some(first) = draft.parts.first() else { return Ok(None) };
+        let changes = draft.parts.iter().map(|part| part.change_text()).collect::<Result<Vec<_>, _>>()?;
+        let sums = draft.parts.iter().zip(&changes).map(|(part, change)| part.sum(change).cast_signed()).collect();
+        Ok(Some(Self {
+            first: first.number.cast_signed(),
+            fields: draft.parts.iter().map(|part| part.field.cast_signed()).collect(),
+            befores: draft.parts.iter().map(|part| ValueLocation::to_number(part.before)).collect(),
+            bodies: draft.parts.iter().map(|part| &part.body[..]).collect(),
+            changes,
+            sums,
+        }))
+    }
+}

@@ -1,0 +1,33 @@
+//! Connections without TLS, for programs built without `postgres-tls`.
+
+use superstep_core::error::{Error, ErrorCode, Result};
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::config::TlsMode;
+use super::connection::ConnectionDriver;
+
+/// TLS configuration of a program without TLS.
+pub(super) struct Tls;
+
+impl Tls {
+    pub(super) fn new(secrecy: &TlsMode) -> Result<Self> {
+        if matches!(secrecy, TlsMode::None | TlsMode::Preferred) {
+            return Ok(Self);
+        }
+        let message =
+            "the address of PostgreSQL asks for encryption with `sslmode`, which this program is built without";
+        Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(
+            "switch the feature `postgres-tls` on; or lead the connection through a tunnel and say `sslmode=disable`",
+        ))
+    }
+
+    pub(super) async fn connect(&self, config: &Config) -> Result<(Client, ConnectionDriver), tokio_postgres::Error> {
+        let (client, connection) = config.connect(NoTls).await?;
+        Ok((client, Box::pin(connection)))
+    }
+}
+
+/// Returns the reason why a certificate is not trusted.
+pub(super) fn certificate_error(_: &(dyn std::error::Error + 'static)) -> Option<String> {
+    None
+}

@@ -1,0 +1,248 @@
+//! The connection pool, and the thread that drives connections of callers without a tokio runtime.
+//!
+//! The thread has a runtime of its own, so that the checkpointer works with any executor and is not affected by a
+//! node that blocks. A caller on tokio drives its connection in its own task (`wire`). A connection is lent for one
+//! request and returned only if the request ended normally; in any other case it is closed, and the server rolls back
+//! uncommitted changes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use superstep_core::error::{Error, ErrorCode, Result};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_postgres::Client;
+
+use super::config::PgConfig;
+use super::connection::{Connection, current_runtime_id};
+use super::error::{PgError, PgResult, RetryAction, remedy};
+use super::read_hints::ReadHints;
+
+/// Idle time after which a connection may have been dropped without notice.
+const IDLE_CHECK_AFTER: Duration = Duration::from_secs(30);
+/// Timeout of the check of such a connection.
+const LIVENESS_TIMEOUT: Duration = Duration::from_secs(2);
+/// Minimum timeout of a request; a longer `patience` replaces it.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// First and longest delay before a retry.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_secs(5));
+/// Largest number of retries of a transaction that the server rolled back.
+const MAX_TRANSACTION_RETRIES: usize = 5;
+
+/// The connection pool.
+pub(super) struct ConnectionPool {
+    pub(super) address: PgConfig,
+    pub(super) handle: Handle,
+    permits: Semaphore,
+    max_connections: usize,
+    idle: Mutex<Vec<Connection>>,
+    pub(super) hints: ReadHints,
+}
+
+/// A connection that is in use.
+struct PooledConnection<'a> {
+    room: &'a ConnectionPool,
+    wire: Connection,
+    client: Arc<Client>,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl PooledConnection<'_> {
+    /// Returns the connection to the pool; it is closed if this is dropped instead.
+    fn return_to_pool(mut self) {
+        self.wire.last_used = Instant::now();
+        self.room.idle().push(self.wire);
+    }
+}
+
+impl ConnectionPool {
+    pub(super) fn new(address: PgConfig, handle: Handle, connections: usize) -> Self {
+        let max_connections = connections.max(1);
+        Self {
+            address,
+            handle,
+            permits: Semaphore::new(max_connections),
+            max_connections,
+            idle: Mutex::default(),
+            hints: ReadHints::default(),
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a request until it succeeds. If the connection is lost, the request runs again on another one, so it must
+    /// be idempotent.
+    pub(super) async fn with_connection<T, F>(&self, mut question: impl FnMut(Arc<Client>) -> F) -> PgResult<T>
+    where
+        F: Future<Output = PgResult<T>>,
+    {
+        let (begun, mut tries, mut again) = (Instant::now(), 0, 0);
+        loop {
+            let left = self.address.retry_timeout.saturating_sub(begun.elapsed());
+            let trouble = match self.try_ask(&mut question, left).await {
+                Err(PgError::Database(error)) => error,
+                answer => return answer,
+            };
+            match remedy(&trouble) {
+                RetryAction::RetryTransaction if again < MAX_TRANSACTION_RETRIES => again += 1,
+                // The event that broke one connection has probably broken the others as well.
+                RetryAction::Reconnect | RetryAction::ReconnectToPrimary
+                    if begun.elapsed() < self.address.retry_timeout =>
+                {
+                    self.drop_idle()
+                }
+                _ => return Err(PgError::Database(trouble)),
+            }
+            let left = self.address.retry_timeout.saturating_sub(begun.elapsed());
+            self.sleep(backoff_delay(tries).min(left)).await;
+            tries += 1;
+        }
+    }
+
+    async fn try_ask<T, F>(&self, question: &mut impl FnMut(Arc<Client>) -> F, patience: Duration) -> PgResult<T>
+    where
+        F: Future<Output = PgResult<T>>,
+    {
+        let mut lent = self.checkout(patience).await?;
+        // A server that hangs keeps its connections open, so only a timeout detects it.
+        let time = self.address.retry_timeout.max(RESPONSE_TIMEOUT);
+        let asked = question(lent.client.clone());
+        let Ok(answer) = self.within(time, lent.wire.drive(asked)).await else {
+            return Err(PgError::Timeout(response_timeout(&self.address, time)));
+        };
+        if !matches!(answer, Err(PgError::Database(_))) {
+            lent.return_to_pool();
+        }
+        answer
+    }
+
+    /// Reads from one snapshot: first with a single statement (`false`); if that is not sufficient, inside a
+    /// transaction (`true`), whose begin and commit are sent without waiting for their response.
+    pub(super) async fn read<T, F>(&self, mut question: impl FnMut(Arc<Client>, bool) -> F) -> Result<T>
+    where
+        F: Future<Output = PgResult<T>>,
+    {
+        let mut answer = self.with_connection(|client| question(client, false)).await;
+        if matches!(answer, Err(PgError::InconsistentRead)) {
+            let asking = self.with_connection(|client| {
+                let asked = question(client.clone(), true);
+                async move {
+                    send(&client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await;
+                    let answer = asked.await;
+                    send(&client, "COMMIT").await;
+                    answer
+                }
+            });
+            // Rarely used and large, so it is boxed to keep the future of the caller small.
+            answer = Box::pin(asking).await;
+        }
+        answer.map_err(|trouble| trouble.into_error(&self.address))
+    }
+
+    /// Returns a connection, waiting for a free one for at most `patience`.
+    async fn checkout(&self, patience: Duration) -> PgResult<PooledConnection<'_>> {
+        let _permit = match self.permits.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => match self.within(patience, self.permits.acquire()).await {
+                Ok(Ok(permit)) => permit,
+                _ => return Err(PgError::Refused(pool_exhausted(&self.address))),
+            },
+        };
+        while let Some(mut wire) = self.take_idle() {
+            let is_fresh = wire.last_used.elapsed() < IDLE_CHECK_AFTER;
+            wire.poll_notices().await;
+            if let Some(client) = wire.client()
+                && (is_fresh || self.is_alive(&mut wire, &client).await)
+            {
+                return Ok(PooledConnection { room: self, wire, client, _permit });
+            }
+        }
+        let wire = self.connect().await?;
+        let client = wire.client().ok_or_else(|| closed(&self.address))?;
+        Ok(PooledConnection { room: self, wire, client, _permit })
+    }
+
+    /// Returns an idle connection that the runtime of the caller can use. Connections of other runtimes are closed if
+    /// there are too many.
+    fn take_idle(&self) -> Option<Connection> {
+        let here = current_runtime_id();
+        let mut idle = self.idle();
+        if let Some(place) = idle.iter().rposition(|wire| wire.is_of(here)) {
+            return Some(idle.swap_remove(place));
+        }
+        let lent = self.max_connections - self.permits.available_permits().min(self.max_connections);
+        let spare = self.max_connections.saturating_sub(lent);
+        let given_up = if idle.len() > spare { idle.split_off(spare) } else { Vec::new() };
+        drop(idle);
+        drop(given_up);
+        None
+    }
+
+    fn drop_idle(&self) {
+        let forgotten = std::mem::take(&mut *self.idle());
+        drop(forgotten);
+    }
+
+    async fn is_alive(&self, wire: &mut Connection, client: &Client) -> bool {
+        matches!(self.within(LIVENESS_TIMEOUT, wire.drive(client.check_connection())).await, Ok(Ok(())))
+    }
+
+    /// Opens a connection.
+    pub(super) async fn connect(&self) -> PgResult<Connection> {
+        let connected = Connection::connect(&self.address, &self.handle).await?;
+        connected.ok_or_else(|| PgError::Refused(closed(&self.address)))
+    }
+
+    /// Timers run on the thread of the pool, whatever executor the caller uses.
+    fn sleep(&self, time: Duration) -> tokio::time::Sleep {
+        let _entered = self.handle.enter();
+        tokio::time::sleep(time)
+    }
+
+    fn within<F: Future>(&self, time: Duration, future: F) -> tokio::time::Timeout<F> {
+        let _entered = self.handle.enter();
+        tokio::time::timeout(time, future)
+    }
+}
+
+/// Sends a statement without waiting for its response; later requests on the connection are processed after it.
+async fn send(client: &Client, statement: &str) {
+    let mut sending = std::pin::pin!(client.batch_execute(statement));
+    std::future::poll_fn(|context| {
+        // An error shows in the next request.
+        let _ = sending.as_mut().poll(context);
+        std::task::Poll::Ready(())
+    })
+    .await;
+}
+
+/// Returns the delay before a retry: about twice as long each time, with jitter.
+pub(super) fn backoff_delay(tries: u32) -> Duration {
+    let (first, longest) = PAUSES;
+    let pause = first.saturating_mul(2_u32.saturating_pow(tries)).min(longest);
+    let mut bits = [0_u8; 4];
+    // Without randomness there is no jitter, which only makes recovery slower.
+    let _ = getrandom::fill(&mut bits);
+    pause.mul_f64(0.5 + f64::from(u32::from_le_bytes(bits)) / f64::from(u32::MAX) / 2.0)
+}
+
+fn pool_exhausted(address: &PgConfig) -> Error {
+    let time = address.retry_timeout;
+    Error::new(
+        ErrorCode::StoreUnavailable,
+        format!("all connections to PostgreSQL at {address} were in use for {time:?}"),
+    )
+    .with_help("nothing of this was saved; try again, or allow more with `max_connections`")
+}
+
+fn response_timeout(address: &PgConfig, time: Duration) -> Error {
+    Error::new(ErrorCode::StoreUnavailable, format!("PostgreSQL at {address} has not answered for {time:?}"))
+        .with_help("what was told is saved, this may not be; look at the server, then go on with the thread")
+}
+
+fn closed(address: &PgConfig) -> Error {
+    Error::new(ErrorCode::StoreUnavailable, format!("the store at {address} is closed"))
+        .with_help("what was told is saved, this may not be; connect anew")
+}

@@ -1,0 +1,177 @@
+//! Client of the S3 API: signatures, retries and the clock of the server.
+//!
+//! The content of requests is determined by the callers. A request whose response is lost is sent again.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::Method;
+use superstep_core::error::{Error, Result};
+
+use super::bucket::BucketAddress;
+use super::error::{ApiError, RetryAction, unexpected_response, unreachable};
+use super::object_format::ListPage;
+use super::server_clock::{ServerClock, local_now_millis};
+use super::sigv4::{Request, Signer};
+use crate::http::request::{Backoff, HttpClients, HttpResponse, SendResult, outcome_unknown, send};
+
+/// Request bytes that extend the timeout by one second, so that large requests also work on slow connections.
+const BYTES_A_SECOND: usize = 256 * 1024;
+
+/// A folder of a bucket with everything needed to send requests to it.
+pub(super) struct S3Client {
+    pub(super) address: BucketAddress,
+    pub(super) patience: Duration,
+    pub(super) signer: Signer,
+    pub(super) web: HttpClients,
+    pub(super) clock: ServerClock,
+}
+
+/// Failure of a request.
+pub(super) enum RequestError {
+    /// The server rejected the request; true if an earlier attempt without a response may have succeeded.
+    Refused(ApiError, bool),
+    Error(Error),
+}
+
+/// Precondition of a put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Precondition {
+    None,
+    /// The object does not exist.
+    Absent,
+    /// The object has this ETag.
+    Unchanged(String),
+}
+
+impl S3Client {
+    /// Reads an object or its first bytes; `None` if it does not exist.
+    pub(super) async fn get(&self, name: &str, first: Option<usize>) -> Result<Option<HttpResponse>> {
+        let mut request = self.request("GET", self.address.path(name));
+        request.headers.extend(first.map(|first| ("range", format!("bytes=0-{}", first - 1))));
+        match self.ask(&request).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(RequestError::Refused(refusal, _)) if refusal.is_missing() => Ok(None),
+            Err(failed) => Err(self.tell(failed)),
+        }
+    }
+
+    /// Puts an object; returns false if the precondition failed, possibly because an earlier attempt without a
+    /// response succeeded.
+    pub(super) async fn put(&self, name: &str, fence: &Precondition, object: Vec<u8>) -> Result<bool> {
+        let mut request = Request { body: object, ..self.request("PUT", self.address.path(name)) };
+        request.headers.extend(match fence {
+            Precondition::None => None,
+            Precondition::Absent => Some(("if-none-match", "*".to_owned())),
+            Precondition::Unchanged(tag) => Some(("if-match", tag.clone())),
+        });
+        match self.ask(&request).await {
+            Ok(_) => Ok(true),
+            Err(RequestError::Refused(refusal, _)) if *fence != Precondition::None && refusal.is_precondition() => {
+                Ok(false)
+            }
+            Err(failed) => Err(self.tell(failed)),
+        }
+    }
+
+    /// Deletes an object; succeeds if it does not exist.
+    pub(super) async fn delete(&self, name: &str) -> Result<()> {
+        match self.ask(&self.request("DELETE", self.address.path(name))).await {
+            Ok(_) => Ok(()),
+            Err(RequestError::Refused(refusal, _)) if refusal.is_missing() => Ok(()),
+            Err(failed) => Err(self.tell(failed)),
+        }
+    }
+
+    /// Reads one page of the objects with a prefix, starting after a name or at a continuation token.
+    pub(super) async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        next: Option<String>,
+        most: usize,
+    ) -> Result<ListPage> {
+        let mut request = self.request("GET", self.address.bucket());
+        request.query =
+            vec![("list-type", "2".to_owned()), ("max-keys", most.to_string()), ("prefix", prefix.to_owned())];
+        request.query.extend(match next {
+            Some(next) => Some(("continuation-token", next)),
+            None => after.map(|after| ("start-after", after.to_owned())),
+        });
+        let answer = self.ask(&request).await.map_err(|failed| self.tell(failed))?;
+        ListPage::read(&answer.body).ok_or_else(|| unexpected_response(&self.address.display_name()))
+    }
+
+    fn request(&self, method: &'static str, path: String) -> Request {
+        Request { method, path, query: Vec::new(), headers: Vec::new(), body: Vec::new() }
+    }
+
+    /// Sends a request until a response arrives.
+    async fn ask(&self, request: &Request) -> Result<HttpResponse, RequestError> {
+        let extra = Duration::from_secs((request.body.len() / BYTES_A_SECOND) as u64);
+        let mut pauses = Backoff::new(self.patience + extra);
+        let (mut had_clock_set, mut is_unsure) = (false, false);
+        loop {
+            let (why, wait) = match self.send(request, self.patience / 3 + extra).await {
+                SendResult::Answer(answer) if (200..300).contains(&answer.status) => return Ok(answer),
+                SendResult::Answer(answer) => {
+                    let refusal = ApiError::new(&answer);
+                    match refusal.remedy() {
+                        RetryAction::Again => (refusal.text(), answer.retry_after()),
+                        RetryAction::Clock if !had_clock_set => {
+                            had_clock_set = true;
+                            continue;
+                        }
+                        RetryAction::Clock | RetryAction::None => {
+                            return Err(RequestError::Refused(refusal, is_unsure));
+                        }
+                    }
+                }
+                SendResult::NoResponse(why) => (why, None),
+            };
+            is_unsure = true;
+            if !pauses.wait(wait).await {
+                return Err(RequestError::Error(unreachable(&self.address.display_name(), self.patience, &why)));
+            }
+        }
+    }
+
+    /// Signs a request and sends it once.
+    async fn send(&self, request: &Request, limit: Duration) -> SendResult {
+        let at = Timestamp::from_millisecond(self.clock.now()).unwrap_or_default();
+        let query = request.query();
+        let question = if query.is_empty() { "" } else { "?" };
+        let url = self.address.url(&format!("{}{question}{query}", request.path));
+        let method = match request.method {
+            "PUT" => Method::PUT,
+            "DELETE" => Method::DELETE,
+            _ => Method::GET,
+        };
+        let client = if self.address.is_loopback { &self.web.direct } else { &self.web.proxied };
+        let mut sending = client.request(method, url);
+        // The HTTP client sets the same `Host` header itself.
+        for (name, value) in self.signer.head(request, at).into_iter().filter(|(name, _)| *name != "host") {
+            sending = sending.header(name, value);
+        }
+        if request.method == "PUT" {
+            sending = sending.body(request.body.clone());
+        }
+        let sent = local_now_millis();
+        let came = send(sending, limit).await;
+        if let SendResult::Answer(answer) = &came
+            && let Some(date) = answer.header("date")
+        {
+            self.clock.observe(sent, date);
+        }
+        came
+    }
+
+    /// Converts a failure to the error that the caller of the port sees.
+    pub(super) fn tell(&self, failed: RequestError) -> Error {
+        match failed {
+            RequestError::Refused(refusal, true) => outcome_unknown(refusal.into_error(&self.address.display_name())),
+            RequestError::Refused(refusal, false) => refusal.into_error(&self.address.display_name()),
+            RequestError::Error(error) => error,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Errors of S3: their text, their help and whether a retry may succeed.
+
+use std::time::Duration;
+
+use superstep_core::error::{Error, ErrorCode};
+
+use super::object_format::text;
+use crate::http::request::{HttpResponse, is_transient_status, truncate};
+
+/// Error response of the server.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    status: u16,
+    /// Error code, such as `NoSuchKey`.
+    error_code: String,
+    message: String,
+    /// Region of the bucket, if the request was sent to another one.
+    region: Option<String>,
+}
+
+/// Action that may make a rejected request succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RetryAction {
+    /// Retry after a delay.
+    Again,
+    /// Retry with the time of the server, which the response contained.
+    Clock,
+    /// No retry helps.
+    None,
+}
+
+impl ApiError {
+    pub(super) fn new(answer: &HttpResponse) -> Self {
+        let body = String::from_utf8_lossy(&answer.body);
+        // Only these elements: others may repeat credentials.
+        let said = |name: &str| text(&body, name).map(|text| truncate(&text));
+        let (error_code, message) = (said("Code").unwrap_or_default(), said("Message").unwrap_or_default());
+        let region = answer.header("x-amz-bucket-region").map(truncate).or_else(|| said("Region"));
+        Self { status: answer.status, error_code, message, region }
+    }
+
+    pub(super) fn remedy(&self) -> RetryAction {
+        match (self.status, self.error_code.as_str()) {
+            (403, "RequestTimeTooSkewed") => RetryAction::Clock,
+            (_, "RequestTimeout") | (409, _) => RetryAction::Again,
+            (status, _) if is_transient_status(status) => RetryAction::Again,
+            _ => RetryAction::None,
+        }
+    }
+
+    /// Returns true if the object does not exist in an existing bucket.
+    pub(super) fn is_missing(&self) -> bool {
+        self.error_code == "NoSuchKey"
+    }
+
+    /// Returns true if a precondition failed; a missing object counts for a put that replaces one.
+    pub(super) fn is_precondition(&self) -> bool {
+        self.status == 412 || self.is_missing()
+    }
+
+    /// Returns a short description for use inside another error.
+    pub(super) fn text(&self) -> String {
+        [format!("HTTP {}", self.status), self.error_code.clone(), self.message.clone()]
+            .into_iter()
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Converts a permanent rejection to the error that the caller of the port sees.
+    pub(super) fn into_error(self, place: &str) -> Error {
+        let region = self.region.as_ref().map(|region| format!("say that the region is `{region}`"));
+        let (fact, help) = match (self.status, self.error_code.as_str(), region) {
+            (301 | 307, _, help) | (400, "AuthorizationHeaderMalformed", help) => {
+                ("is in another region", help.unwrap_or_else(|| "say the region of the bucket".to_owned()))
+            }
+            (_, "InvalidAccessKeyId", _) => ("does not know the access key", "check the id of the access key".to_owned()),
+            (_, "SignatureDoesNotMatch", _) => {
+                ("does not take the secret of the access key", "check that it belongs to the id".to_owned())
+            }
+            (_, "ExpiredToken" | "InvalidToken", _) => {
+                ("does not take the token of the session", "get new credentials, and open the store anew".to_owned())
+            }
+            (_, "NoSuchBucket", _) => ("has no such bucket", "check its name and the endpoint, or make it".to_owned()),
+            (403, ..) => (
+                "does not let us in",
+                "allow `s3:ListBucket` on the bucket, and `s3:GetObject`, `s3:PutObject` and `s3:DeleteObject` in the folder"
+                    .to_owned(),
+            ),
+            (501, ..) => ("cannot do what is asked for", "take a server that can put under a condition".to_owned()),
+            _ => ("refused a request", "see what it says; when it is not about your bucket, please report it".to_owned()),
+        };
+        let message = format!("S3 at {place} {fact}: {}", self.text());
+        Error::new(ErrorCode::StoreUnavailable, message)
+            .with_help(format!("nothing of this was saved; {help}"))
+            .with_retryable(false)
+    }
+}
+
+/// Returns the error for a server that did not respond, or only with transient errors, within the retry timeout.
+pub(super) fn unreachable(place: &str, patience: Duration, why: &str) -> Error {
+    let message = format!("S3 at {place} could not be reached for {patience:?}: {why}");
+    Error::new(ErrorCode::StoreUnavailable, message)
+        .with_help("this may or may not be saved, everything told before it is; see that the way to the server is open, then try again")
+}
+
+/// Returns the error of a response that is not part of the S3 API.
+pub(super) fn unexpected_response(place: &str) -> Error {
+    Error::new(
+        ErrorCode::StoreUnavailable,
+        format!("S3 at {place} answered with something else than its documentation says"),
+    )
+    .with_help("this may or may not be saved; see that the address is that of S3 or a server that speaks its protocol")
+    .with_retryable(true)
+}
+
+/// Returns the error for a key that other processes kept changing until the retry timeout.
+pub(super) fn contended(key: &str, patience: Duration) -> Error {
+    let message = format!("others changed `{key}` in S3 again and again for {patience:?}");
+    Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing of this was saved; try again")
+}
+
+/// Returns the error of a server that ignores conditions, with which every concurrent put would succeed.
+pub(super) fn conditional_writes_unsupported(place: &str, condition: &str) -> Error {
+    Error::new(ErrorCode::StoreUnavailable, format!("S3 at {place} puts objects whatever `{condition}` says"))
+        .with_help("take a server that puts under conditions, as Amazon S3, Cloudflare R2 and a MinIO of today do")
+        .with_retryable(false)
+}
+
+/// Returns the error of an object in another format.
+pub(super) fn corrupt(key: &str) -> Error {
+    Error::new(
+        ErrorCode::CheckpointCorrupt,
+        format!("the object of `{key}` in S3 does not begin as this store begins its objects"),
+    )
+    .with_help("something else wrote to this folder; other keys are not affected")
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+
+    fn refusal(status: u16, body: &str) -> ApiError {
+        ApiError::new(&HttpResponse { status, headers: HeaderMap::new(), body: body.as_bytes().to_vec() })
+    }
+
+    /// R-FWK-40: each error response is classified as transient, as a clock error, or as a failed precondition.
+    #[test]
+    fn refusals_have_their_remedies() {
+        for (status, word, remedy, is_precondition) in [
+            (412, "PreconditionFailed", RetryAction::None, true),
+            (404, "NoSuchKey", RetryAction::None, true),
+            (404, "NoSuchBucket", RetryAction::None, false),
+            (409, "ConditionalRequestConflict", RetryAction::Again, false),
+            (503, "SlowDown", RetryAction::Again, false),
+            (500, "InternalError", RetryAction::Again, false),
+            (400, "RequestTimeout", RetryAction::Again, false),
+            (403, "RequestTimeTooSkewed", RetryAction::Clock, false),
+            (403, "AccessDenied", RetryAction::None, false),
+        ] {
+            let body = format!(
+                "<?xml version=\"1.0\"?><Error><Code>{word}</Code><Message>m &amp; m</Message><Key>k</Key></Error>"
+            );
+            let refusal = refusal(status, &body);
+            assert_eq!((refusal.remedy(), refusal.is_precondition()), (remedy, is_precondition), "{word}");
+            assert_eq!(refusal.text(), format!("HTTP {status}, {word}, m & m"));
+        }
+        assert_eq!(refusal(502, "<html>").text(), "HTTP 502");
+    }
+
+    /// R-FWK-40: the error for a bucket in another region names that region.
+    #[test]
+    fn another_region_is_named() {
+        let said = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
+        let error = refusal(400, said).into_error("here");
+        assert!(error.to_string().contains("the region is `eu-west-1`"), "{error}");
+        let mut headers = HeaderMap::new();
+        headers.insert("x-amz-bucket-region", "eu-west-2".parse().unwrap());
+        let error = ApiError::new(&HttpResponse { status: 301, headers, body: Vec::new() }).into_error("here");
+        assert!(error.to_string().contains("the region is `eu-west-2`") && !error.is_retryable(), "{error}");
+    }
+}

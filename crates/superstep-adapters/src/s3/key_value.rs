@@ -1,0 +1,165 @@
+//! The operations of the key-value port as requests to S3, with their order and preconditions.
+//!
+//! Every put writes a unique token into the object. So a put whose response was lost recognizes its own object, and
+//! no two objects have the same ETag: replacing an expired object never replaces another one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::port::{PutOptions, is_valid_key};
+use tokio::task::JoinSet;
+
+use super::client::{Precondition, S3Client};
+use super::error::{conditional_writes_unsupported, contended, corrupt, unexpected_response};
+use super::object_format::{HEAD, ObjectHeader, may_expire, object};
+use crate::http::request::{Backoff, outcome_unknown, token};
+
+/// Largest number of objects per page, as limited by S3.
+const PAGE: usize = 1_000;
+/// Largest number of concurrent requests per call.
+const MAX_CONCURRENT_REQUESTS: usize = 16;
+
+/// Operations on the objects of a folder.
+#[derive(Clone)]
+pub(super) struct KeyValueOps(pub(super) Arc<S3Client>);
+
+impl KeyValueOps {
+    pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        check(key)?;
+        let Some(answer) = self.0.get(&self.0.address.name(key), None).await? else { return Ok(None) };
+        let head = ObjectHeader::read(&answer.body).ok_or_else(|| corrupt(key))?;
+        Ok((!head.is_expired(self.now())).then(|| head.value(answer.body)))
+    }
+
+    /// Reads one key after the other, as the port requires.
+    pub(super) async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut values = Vec::with_capacity(keys.len());
+        for key in keys {
+            values.push(self.get(key).await?);
+        }
+        Ok(values)
+    }
+
+    pub(super) async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
+        check(key)?;
+        let (name, writer) = (self.0.address.name(key), token()?);
+        let ends = put.ttl.map(|lasts| self.now().saturating_add(millis(lasts)));
+        let object = object(&writer, ends, value);
+        if !put.if_absent {
+            return self.0.put(&name, &Precondition::None, object).await;
+        }
+        let (mut fence, mut pauses) = (Precondition::Absent, Backoff::new(self.0.patience));
+        loop {
+            if self.0.put(&name, &fence, object.clone()).await? {
+                return Ok(true);
+            }
+            fence = match self.head(key).await.map_err(outcome_unknown)? {
+                // An earlier attempt succeeded and its response was lost.
+                Some((head, _)) if head.writer == writer => return Ok(true),
+                Some((head, _)) if !head.is_expired(self.now()) => return Ok(false),
+                Some((_, tag)) => Precondition::Unchanged(tag),
+                None => Precondition::Absent,
+            };
+            if !pauses.wait(None).await {
+                return Err(contended(key, self.0.patience));
+            }
+        }
+    }
+
+    pub(super) async fn delete(&self, keys: &[String]) -> Result<()> {
+        keys.iter().try_for_each(|key| check(key))?;
+        let remove = |key: String, values: Self| async move { values.0.delete(&values.0.address.name(&key)).await };
+        self.each(keys.to_vec(), remove).await.map(drop)
+    }
+
+    pub(super) async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+        // An invalid key cannot be a prefix of a valid one.
+        if !prefix.is_empty() && !is_valid_key(prefix) {
+            return Ok(Vec::new());
+        }
+        let address = &self.0.address;
+        let after = after.filter(|after| *after >= prefix && !after.is_empty()).map(|after| address.name(after));
+        let (mut keys, mut next) = (Vec::new(), None);
+        while keys.len() < limit {
+            let most = PAGE.min(limit - keys.len());
+            let page = self.0.list(&address.name(prefix), after.as_deref(), next, most).await?;
+            let found = page.objects.iter().filter_map(|(name, size)| Some((address.key(name)?, *size)));
+            let alive = self.each(found.collect(), |(key, size), values: Self| async move {
+                let is_alive = !may_expire(size) || values.is_not_expired(&key).await?;
+                Ok(is_alive.then_some(key))
+            });
+            keys.extend(alive.await?.into_iter().flatten());
+            next = page.next;
+            if next.is_none() {
+                break;
+            }
+        }
+        // The server may return more objects than requested.
+        keys.truncate(limit);
+        Ok(keys)
+    }
+
+    async fn is_not_expired(&self, key: &str) -> Result<bool> {
+        Ok(self.head(key).await?.is_some_and(|(head, _)| !head.is_expired(self.now())))
+    }
+
+    /// Reads the header line and the ETag of an object.
+    async fn head(&self, key: &str) -> Result<Option<(ObjectHeader, String)>> {
+        let Some(answer) = self.0.get(&self.0.address.name(key), Some(HEAD)).await? else { return Ok(None) };
+        let head = ObjectHeader::read(&answer.body).ok_or_else(|| corrupt(key))?;
+        let tag = answer.header("etag").ok_or_else(|| unexpected_response(&self.0.address.display_name()))?;
+        Ok(Some((head, tag.to_owned())))
+    }
+
+    /// Reads the bucket once and checks that the server evaluates the conditions of a put: otherwise every concurrent
+    /// put would succeed unnoticed.
+    pub(super) async fn probe_conditional_writes(&self) -> Result<()> {
+        let (service, place) = (&self.0, self.0.address.display_name());
+        service.list(&service.address.name(""), None, None, 1).await?;
+        let (name, body) = (service.address.probe_object(), |writer: String| object(&writer, None, b""));
+        let is_new = service.put(&name, &Precondition::Absent, body(token()?)).await?;
+        if is_new && service.put(&name, &Precondition::Absent, body(token()?)).await? {
+            return Err(conditional_writes_unsupported(&place, "If-None-Match"));
+        }
+        let nobody = Precondition::Unchanged(format!("\"{}\"", "0".repeat(32)));
+        if service.put(&name, &nobody, body(token()?)).await? {
+            return Err(conditional_writes_unsupported(&place, "If-Match"));
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.0.clock.now()).unwrap_or_default()
+    }
+
+    /// Runs `work` for each element with limited concurrency; the results are in the order of the elements.
+    async fn each<I, T, F>(&self, things: Vec<I>, work: impl Fn(I, Self) -> F) -> Result<Vec<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let (mut under_way, mut done) = (JoinSet::new(), Vec::with_capacity(things.len()));
+        let mut rest = things.into_iter().enumerate();
+        loop {
+            for (number, thing) in rest.by_ref().take(MAX_CONCURRENT_REQUESTS - under_way.len()) {
+                let work = work(thing, self.clone());
+                under_way.spawn(async move { (number, work.await) });
+            }
+            let Some(ended) = under_way.join_next().await else { break };
+            let (number, result) = ended.map_err(|_| Error::internal("a request to S3 did not end"))?;
+            done.push((number, result?));
+        }
+        done.sort_by_key(|(number, _)| *number);
+        Ok(done.into_iter().map(|(_, result)| result).collect())
+    }
+}
+
+fn check(key: &str) -> Result<()> {
+    if is_valid_key(key) { Ok(()) } else { Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a key"))) }
+}
+
+fn millis(time: Duration) -> u64 {
+    // The largest number means no expiry.
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).clamp(1, u64::MAX / 2)
+}

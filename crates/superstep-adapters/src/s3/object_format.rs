@@ -1,0 +1,158 @@
+//! The format of objects, and the XML of responses: the header line before a value, listings, and errors.
+//!
+//! The header line makes every object unique, so that its ETag identifies one put. The length of the line makes the
+//! size of expiring objects odd and of others even: a listing contains sizes, so only objects that may be expired
+//! have to be read.
+
+use std::borrow::Cow;
+
+/// Beginning of the header line with the version of the format.
+const MAGIC: &str = "superstep1 ";
+/// Longest header line in bytes.
+pub(super) const HEAD: usize = MAGIC.len() + 32 + 1 + 16 + 2;
+/// Expiry of a value that does not expire.
+const NO_EXPIRY: u64 = u64::MAX;
+
+/// Content of the header line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ObjectHeader {
+    /// Token of the put that wrote the object.
+    pub(super) writer: String,
+    /// Expiry in milliseconds since 1970.
+    pub(super) expires_at: Option<u64>,
+    /// Length of the line, which is the offset of the value.
+    length: usize,
+}
+
+/// Returns the bytes of an object.
+pub(super) fn object(writer: &str, ends: Option<u64>, value: &[u8]) -> Vec<u8> {
+    let mut line = format!("{MAGIC}{writer} {:016x}", ends.unwrap_or(NO_EXPIRY));
+    let is_odd = (line.len() + 1 + value.len()) % 2 == 1;
+    line.push_str(if is_odd == ends.is_some() { "\n" } else { " \n" });
+    [line.as_bytes(), value].concat()
+}
+
+/// Returns true if an object of this size may expire.
+pub(super) fn may_expire(size: u64) -> bool {
+    size % 2 == 1
+}
+
+impl ObjectHeader {
+    /// Parses the header line of an object or of its beginning; `None` if there is none.
+    pub(super) fn read(object: &[u8]) -> Option<Self> {
+        let length = object.iter().take(HEAD).position(|byte| *byte == b'\n')? + 1;
+        let line = std::str::from_utf8(&object[..length]).ok()?;
+        let (writer, ends) = line.strip_prefix(MAGIC)?.trim_end().split_once(' ')?;
+        let ends = u64::from_str_radix(ends, 16).ok()?;
+        Some(Self { writer: writer.to_owned(), expires_at: (ends != NO_EXPIRY).then_some(ends), length })
+    }
+
+    pub(super) fn is_expired(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|ends| ends <= now)
+    }
+
+    /// Returns the value of an object with this header.
+    pub(super) fn value(&self, mut object: Vec<u8>) -> Vec<u8> {
+        object.drain(..self.length);
+        object
+    }
+}
+
+/// One page of a listing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct ListPage {
+    /// Names and sizes.
+    pub(super) objects: Vec<(String, u64)>,
+    /// Continuation token of the next page; `None` on the last one.
+    pub(super) next: Option<String>,
+}
+
+impl ListPage {
+    /// Parses a listing; `None` if the body is something else.
+    pub(super) fn read(body: &[u8]) -> Option<Self> {
+        let xml = std::str::from_utf8(body).ok().filter(|xml| xml.contains("<ListBucketResult"))?;
+        let mut page = Self::default();
+        for contents in xml.split("<Contents>").skip(1) {
+            page.objects.push((text(contents, "Key")?.into_owned(), text(contents, "Size")?.parse().ok()?));
+        }
+        if text(xml, "IsTruncated").as_deref() == Some("true") {
+            page.next = Some(text(xml, "NextContinuationToken")?.into_owned());
+        }
+        Some(page)
+    }
+}
+
+/// Returns the text of the first element with a name.
+pub(super) fn text<'a>(xml: &'a str, name: &str) -> Option<Cow<'a, str>> {
+    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
+    let (inside, _) = rest.split_once(&format!("</{name}>"))?;
+    if !inside.contains('&') {
+        return Some(inside.into());
+    }
+    let mut pieces = inside.split('&');
+    let mut plain = pieces.next()?.to_owned();
+    for piece in pieces {
+        let (word, rest) = piece.split_once(';')?;
+        plain.push(match word {
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "apos" => '\'',
+            number => match number.strip_prefix("#x") {
+                Some(digits) => char::from_u32(u32::from_str_radix(digits, 16).ok()?)?,
+                None => char::from_u32(number.strip_prefix('#')?.parse().ok()?)?,
+            },
+        });
+        plain.push_str(rest);
+    }
+    Some(plain.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-FWK-40: values of all lengths are restored, and the size of an object shows whether it may expire.
+    #[test]
+    fn values_come_back_and_sizes_say_what_lapses() {
+        let writer = "0123456789abcdef".repeat(2);
+        for ends in [None, Some(0), Some(1_763_000_000_000)] {
+            for length in [0, 1, 2, 3, 1_000, 1_001] {
+                let value: Vec<u8> = (0..length).map(|number| if number % 3 == 0 { b'\n' } else { b' ' }).collect();
+                let object = object(&writer, ends, &value);
+                assert_eq!(may_expire(object.len() as u64), ends.is_some());
+                let head = ObjectHeader::read(&object).unwrap();
+                assert_eq!((&head.writer, head.expires_at), (&writer, ends));
+                assert_eq!(ObjectHeader::read(&object[..HEAD.min(object.len())]), Some(head.clone()));
+                assert_eq!(head.value(object), value);
+            }
+        }
+        let head = ObjectHeader::read(&object(&writer, Some(5), b"")).unwrap();
+        assert!(!head.is_expired(4) && head.is_expired(5));
+        for other in [&b""[..], b"superstep1", b"another text\n", b"superstep1 a\n", b"superstep1 a x\n", &[0; 100]] {
+            assert_eq!(ObjectHeader::read(other), None);
+        }
+    }
+
+    /// R-FWK-40: listings of different servers are parsed, other bodies are rejected.
+    #[test]
+    fn lists_are_read() {
+        let list = "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>b</Name>\
+             <IsTruncated>true</IsTruncated><Contents><Key>a/b</Key><ETag>&quot;1&quot;</ETag><Size>7</Size></Contents>\n\
+             <Contents><Size>0</Size><Key>&lt;a&amp;b&#62;&#x41;</Key></Contents>\
+             <NextContinuationToken>a&amp;=</NextContinuationToken></ListBucketResult>";
+        let objects = vec![("a/b".to_owned(), 7), ("<a&b>A".to_owned(), 0)];
+        assert_eq!(ListPage::read(list.as_bytes()), Some(ListPage { objects, next: Some("a&=".to_owned()) }));
+        let empty = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+        assert_eq!(ListPage::read(empty.as_bytes()), Some(ListPage::default()));
+        for other in [
+            "",
+            "<html>",
+            "<ListBucketResult><Contents><Key>a</Key></Contents>",
+            "<ListBucketResult><IsTruncated>true</IsTruncated>",
+        ] {
+            assert_eq!(ListPage::read(other.as_bytes()), None, "{other}");
+        }
+    }
+}

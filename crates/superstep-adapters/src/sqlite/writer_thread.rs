@@ -1,0 +1,377 @@
+//! The writing connection on a dedicated thread.
+//!
+//! Runs all waiting jobs in one transaction and replies after the commit is on disk: concurrent runs share one sync.
+//! Jobs that only concern leases need no sync, because leases are void once their processes are gone. A reply is
+//! never sent before the transaction has ended.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use rusqlite::Connection;
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::id::{RunId, ThreadId};
+use tokio::sync::oneshot;
+
+use super::error::{SqliteError, SqliteResult, invalidates_connection};
+use super::lease;
+use super::lease_holder::{HolderMonitor, LeaseHolder};
+use super::pending_releases::{LeaseGuard, PendingRelease, PendingReleases, RELEASE_DELAY};
+use super::schema::DatabasePath;
+use super::{SqliteOptions, Synchronous};
+use crate::change_log::AcquiredThread;
+
+/// Largest number of jobs in one transaction.
+const MAX_BATCH: usize = 512;
+/// Number of heartbeats per lease timeout.
+const HEARTBEATS_PER_LEASE: u32 = 3;
+
+/// Durability of the effect of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SyncMode {
+    /// The effect must be on disk before the reply.
+    Sync,
+    /// The effect may be lost on power loss.
+    NoSync,
+}
+
+/// A job of a transaction. Runs again from the start if the transaction is rolled back.
+trait WriterJob: Send {
+    fn effect(&self) -> SyncMode;
+    /// Runs the job. After `SqliteError::Database` the transaction is rolled back; other errors leave it unchanged.
+    fn run(&mut self, desk: &mut WriterContext) -> std::result::Result<(), rusqlite::Error>;
+    /// Replies to the caller, with the error if the whole transaction failed.
+    fn reply(self: Box<Self>, failure: Option<&Error>);
+}
+
+/// The only kind of job: a function and the channel for its result.
+struct FnJob<F, T> {
+    effect: SyncMode,
+    work: F,
+    given: Option<SqliteResult<T>>,
+    reply: oneshot::Sender<SqliteResult<T>>,
+}
+
+impl<F: FnMut(&mut WriterContext) -> SqliteResult<T> + Send, T: Send> WriterJob for FnJob<F, T> {
+    fn effect(&self) -> SyncMode {
+        self.effect
+    }
+
+    fn run(&mut self, desk: &mut WriterContext) -> std::result::Result<(), rusqlite::Error> {
+        match (self.work)(desk) {
+            Err(SqliteError::Database(error)) => Err(error),
+            given => {
+                self.given = Some(given);
+                Ok(())
+            }
+        }
+    }
+
+    fn reply(self: Box<Self>, failure: Option<&Error>) {
+        let given = match failure {
+            Some(failure) => Err(SqliteError::Refused(failure.clone())),
+            None => {
+                self.given.unwrap_or_else(|| Err(SqliteError::Refused(Error::internal("work was told and not done"))))
+            }
+        };
+        // The caller may have stopped waiting because its run was dropped; the job is committed nevertheless.
+        drop(self.reply.send(given));
+    }
+}
+
+/// State of the writer thread that jobs can use.
+pub(super) struct WriterContext {
+    pub(super) connection: Connection,
+    holder: LeaseHolder,
+    /// Greatest fence issued by this process.
+    fence: u64,
+    /// Number of held threads.
+    held: usize,
+    pub(super) owed: PendingReleases,
+}
+
+impl WriterContext {
+    /// Returns the row id of this lease holder.
+    pub(super) fn holder(&mut self) -> SqliteResult<i64> {
+        self.holder.row(&self.connection)
+    }
+
+    /// Writes pending releases.
+    fn write_releases(&mut self, owed: &[PendingRelease]) -> SqliteResult<()> {
+        if let [_, ..] = owed {
+            let holder = self.holder()?;
+            owed.iter().try_for_each(|debt| lease::release(&self.connection, debt.row, debt.fence, holder))?;
+        }
+        Ok(())
+    }
+}
+
+/// Handle of the writer thread.
+pub(super) struct WriterHandle {
+    place: DatabasePath,
+    watch: HolderMonitor,
+    works: Option<Sender<Box<dyn WriterJob>>>,
+    owed: PendingReleases,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl WriterHandle {
+    pub(super) fn start(place: DatabasePath, options: &SqliteOptions) -> Result<Self> {
+        let watch = HolderMonitor::new(&place, options.lease_timeout);
+        let connection = place.open_writer(options.busy)?;
+        watch.remove_dead_holders(&connection).map_err(|trouble| trouble.into_error(&place.name()))?;
+        let owed = PendingReleases::default();
+        let desk =
+            WriterContext { connection, holder: LeaseHolder::new(&place)?, fence: 0, held: 0, owed: owed.clone() };
+        let (works, inbox) = channel();
+        let mut room = WriterThread {
+            place: place.clone(),
+            options: options.clone(),
+            syncs: true,
+            desk,
+            connection_failed: false,
+        };
+        let thread =
+            std::thread::Builder::new().name("superstep-sqlite".to_owned()).spawn(move || room.work(&inbox)).map_err(
+                |error| Error::new(ErrorCode::StoreUnavailable, format!("no thread for the store: {error}")),
+            )?;
+        Ok(Self { place, watch, works: Some(works), owed, thread: Some(thread) })
+    }
+
+    pub(super) fn place(&self) -> &DatabasePath {
+        &self.place
+    }
+
+    pub(super) fn watch(&self) -> HolderMonitor {
+        self.watch.clone()
+    }
+
+    /// Returns true if all sent jobs have ended, so that readers see their effects.
+    pub(super) fn is_idle(&self) -> bool {
+        self.owed.is_idle()
+    }
+
+    /// Runs a job in a transaction and waits for its result.
+    pub(super) async fn perform<T: Send + 'static>(
+        &self,
+        effect: SyncMode,
+        mut work: impl FnMut(&Connection) -> SqliteResult<T> + Send + 'static,
+    ) -> Result<T> {
+        let answer = self.execute(effect, move |desk: &mut WriterContext| work(&desk.connection)).await;
+        answer.map_err(|trouble| trouble.into_error(&self.place.name()))
+    }
+
+    /// Runs a job like `perform`, with access to the whole writer state and with unconverted errors.
+    pub(super) async fn execute<T: Send + 'static>(
+        &self,
+        effect: SyncMode,
+        work: impl FnMut(&mut WriterContext) -> SqliteResult<T> + Send + 'static,
+    ) -> SqliteResult<T> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Box::new(FnJob { effect, work, given: None, reply }));
+        answer.await.unwrap_or_else(|_| Err(SqliteError::Refused(closed(&self.place.name()))))
+    }
+
+    fn send(&self, work: Box<dyn WriterJob>) {
+        if let Some(works) = &self.works {
+            self.owed.job_sent();
+            // If the thread has ended, `reply` is dropped with the job and the caller receives an error.
+            drop(works.send(work));
+        }
+    }
+
+    /// Acquires a lease. `known` is the row of the thread and the fence of its last release in this process.
+    pub(super) async fn acquire(
+        &self,
+        thread: ThreadId,
+        run: RunId,
+        known: Option<(i64, u64)>,
+    ) -> Result<AcquiredThread> {
+        if let Some(taken) = known.and_then(|known| self.owed.reacquire(known, run)) {
+            return Ok(taken);
+        }
+        let watch = self.watch.clone();
+        let taken = self.execute(SyncMode::NoSync, move |desk| {
+            let mine = (desk.holder()?, desk.fence);
+            let run_of = |row| desk.owed.run_of(row).map(|(run, _)| run);
+            let taken = lease::acquire(&desk.connection, (&thread, run), mine, (&watch, &run_of))?;
+            desk.owed.is_written(taken.row);
+            desk.fence = desk.fence.max(taken.fence);
+            desk.held += 1;
+            Ok(LeaseGuard::new(taken, &desk.owed))
+        });
+        let taken = taken.await.map(LeaseGuard::disarm).map_err(|trouble| trouble.into_error(&self.place.name()))?;
+        // The row contains the first of the fences issued here.
+        let last = known.filter(|(row, fence)| *row == taken.row && lease::stored_fence(*fence) == taken.before);
+        Ok(AcquiredThread { before: last.map_or(taken.before, |(_, fence)| fence), ..taken })
+    }
+
+    /// Queues the release of a lease.
+    pub(super) fn release(&self, row: i64, fence: u64) {
+        // Every transaction begins with the pending releases. After a transaction, the next one is awaited briefly,
+        // because a run that ends is often followed by another; later the thread has to be woken.
+        if self.owed.queue_release(row, fence) {
+            let (reply, _) = oneshot::channel();
+            self.send(Box::new(FnJob {
+                effect: SyncMode::NoSync,
+                work: |_: &mut WriterContext| Ok(()),
+                given: None,
+                reply,
+            }));
+        }
+    }
+}
+
+/// Finishes the jobs that are already queued.
+impl Drop for WriterHandle {
+    fn drop(&mut self) {
+        drop(self.works.take());
+        if let Some(thread) = self.thread.take() {
+            // The callers of a panicked job have received an error.
+            drop(thread.join());
+        }
+    }
+}
+
+fn closed(name: &str) -> Error {
+    Error::new(ErrorCode::StoreUnavailable, format!("the store `{name}` is closed"))
+        .with_help("what was told is saved, this may not be; open the store anew")
+}
+
+/// State and loop of the writer thread.
+struct WriterThread {
+    place: DatabasePath,
+    options: SqliteOptions,
+    /// True if the connection syncs to disk at the end of a transaction.
+    syncs: bool,
+    desk: WriterContext,
+    /// True if the connection failed and must not be used again.
+    connection_failed: bool,
+}
+
+impl WriterThread {
+    fn work(&mut self, inbox: &Receiver<Box<dyn WriterJob>>) {
+        let (mut beaten, beat) =
+            (Instant::now(), (self.options.lease_timeout / HEARTBEATS_PER_LEASE).max(RELEASE_DELAY));
+        let mut is_lingering = false;
+        loop {
+            let wait = beat.saturating_sub(beaten.elapsed());
+            match inbox.recv_timeout(if is_lingering { wait.min(RELEASE_DELAY) } else { wait }) {
+                Ok(first) => {
+                    let mut batch = vec![first];
+                    batch.extend(inbox.try_iter().take(MAX_BATCH - 1));
+                    self.desk.owed.wake();
+                    self.perform(batch);
+                    is_lingering = true;
+                }
+                Err(RecvTimeoutError::Timeout) => is_lingering = !self.flush_releases(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if beaten.elapsed() >= beat {
+                beaten = Instant::now();
+                self.heartbeat();
+            }
+        }
+        self.flush_releases();
+        if !self.connection_failed {
+            let WriterContext { connection, holder, .. } = &mut self.desk;
+            holder.release(connection);
+        }
+    }
+
+    /// Writes pending releases. Returns true if the thread may sleep: new releases wake it, and those that could not
+    /// be written are retried with every heartbeat.
+    fn flush_releases(&mut self) -> bool {
+        let before = self.desk.owed.list();
+        if !before.is_empty() {
+            self.perform(Vec::new());
+        }
+        self.desk.owed.sleep_unless_new(&before)
+    }
+
+    /// Sends a heartbeat. If it cannot be written, other processes take over the leases, and writes of this process
+    /// are rejected.
+    fn heartbeat(&mut self) {
+        if !self.desk.owed.list().is_empty() {
+            self.perform(Vec::new());
+        }
+        if self.desk.held > 0 && self.restore().is_ok() && self.set_syncs(SyncMode::NoSync).is_ok() {
+            drop(self.desk.holder.heartbeat(&self.desk.connection));
+        }
+    }
+
+    fn perform(&mut self, mut batch: Vec<Box<dyn WriterJob>>) {
+        let owed = self.desk.owed.take_all();
+        let done = self.transact(&mut batch, &owed);
+        match &done {
+            Ok(()) => self.desk.held = self.desk.held.saturating_sub(owed.len()),
+            Err(_) => self.desk.owed.requeue(owed),
+        }
+        let failure = match done {
+            Ok(()) => None,
+            Err((_, true)) if batch.len() > 1 && !self.connection_failed => {
+                // One job failed: run them one by one, so that the others succeed.
+                return batch.into_iter().for_each(|work| self.perform(vec![work]));
+            }
+            Err((trouble, _)) => Some(trouble.into_error(&self.place.name())),
+        };
+        self.desk.owed.jobs_ended(batch.len());
+        batch.into_iter().for_each(|work| work.reply(failure.as_ref()));
+    }
+
+    /// Runs all jobs in one transaction. The flag of the error is true if a job caused it.
+    fn transact(
+        &mut self,
+        batch: &mut [Box<dyn WriterJob>],
+        owed: &[PendingRelease],
+    ) -> std::result::Result<(), (SqliteError, bool)> {
+        self.restore().map_err(|trouble| (trouble, false))?;
+        let is_durable = batch.iter().any(|work| work.effect() == SyncMode::Sync);
+        let mut is_at_work = false;
+        let done = self.set_syncs(if is_durable { SyncMode::Sync } else { SyncMode::NoSync }).and_then(|()| {
+            self.desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            if let Err(SqliteError::Database(error)) = self.desk.write_releases(owed) {
+                return Err(error);
+            }
+            is_at_work = true;
+            for work in batch {
+                work.run(&mut self.desk)?;
+            }
+            is_at_work = false;
+            self.desk.connection.prepare_cached("COMMIT")?.execute([])?;
+            Ok(())
+        });
+        if let Err(error) = &done {
+            self.connection_failed = invalidates_connection(error);
+            // SQLite rolls some transactions back by itself and reports an error for a second rollback.
+            if !self.connection_failed && !self.desk.connection.is_autocommit() {
+                self.connection_failed = self.desk.connection.execute_batch("ROLLBACK").is_err();
+            }
+            // The row of this holder may have been rolled back.
+            self.desk.holder.is_written = false;
+        }
+        done.map_err(|error| (SqliteError::Database(error), is_at_work))
+    }
+
+    /// Replaces a failed connection: only a new connection shows the state on disk.
+    fn restore(&mut self) -> SqliteResult<()> {
+        if self.connection_failed {
+            if self.place.path().is_none() {
+                return Err(SqliteError::Refused(closed(&self.place.name())));
+            }
+            self.desk.connection = self.place.connect_writer(self.options.busy)?;
+            (self.connection_failed, self.syncs) = (false, true);
+        }
+        Ok(())
+    }
+
+    fn set_syncs(&mut self, effect: SyncMode) -> rusqlite::Result<()> {
+        let syncs = effect == SyncMode::Sync && self.options.synchronous == Synchronous::Full;
+        if syncs != self.syncs {
+            let pragma = if syncs { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+            self.desk.connection.execute_batch(pragma)?;
+            self.syncs = syncs;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! Values that are too long for one document.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use superstep_core::port::{KeyValue, PutOptions};
+use superstep_core::testing::block_on;
+
+use super::{ONLY_NEW, PROJECT, ask, collection, count, emulator, open, options};
+use crate::server::{ProxyAction, ReceivedRequest, Server};
+
+/// Bytes that do not repeat themselves.
+fn long(length: usize, seed: u64) -> Vec<u8> {
+    let mut number = seed;
+    let mut next = || {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (number >> 56) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// The documents that were asked for.
+fn documents(asked: &ReceivedRequest) -> Vec<String> {
+    let asked: Value = serde_json::from_str(&asked.text()).unwrap();
+    asked["documents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+/// What Firestore says of documents that all have a value of so many zeros, a number that three divides.
+fn zeros(asked: &ReceivedRequest, length: usize) -> String {
+    let time = "2026-01-01T00:00:00Z";
+    let items = documents(asked).into_iter().map(|name| match name.rsplit_once("/k") {
+        None => json!({ "missing": name, "readTime": time }),
+        Some((_, key)) => {
+            let value = json!({ "bytesValue": "AAAA".repeat(length / 3) });
+            let fields = json!({ "key": { "stringValue": key }, "writer": { "stringValue": "w" }, "value": value });
+            let found = json!({ "name": name, "fields": fields, "createTime": time, "updateTime": time });
+            json!({ "found": found, "readTime": time })
+        }
+    });
+    items.collect::<Value>().to_string()
+}
+
+fn keys(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("a{number}")).collect()
+}
+
+/// R-FWK-38: of long values few are asked for at once, of short ones many.
+#[test]
+fn an_answer_has_only_so_many_bytes() {
+    for (length, count, asked_for) in
+        [(3, 250, vec![20, 100, 100, 30]), (300_000, 45, vec![20, 10, 10, 5]), (900_000, 27, vec![20, 4, 3])]
+    {
+        let server = Server::start(None, move |asked| ProxyAction::Answer(200, String::new(), zeros(asked, length)));
+        let store = open(&options(&server.address, "c"));
+        let values = block_on(store.get_many(&keys(count))).unwrap();
+        assert!(values.len() == count && values.iter().flatten().all(|value| value.len() == length), "{length}");
+        let asked: Vec<usize> = server.asked("batchget").iter().map(|asked| documents(asked).len()).collect();
+        assert_eq!(asked[1..], asked_for, "{length}: the first is the greeting");
+    }
+}
+
+/// R-FWK-38: an answer that comes slowly is waited for as long as it comes, and one that stops is given up.
+#[test]
+fn a_slow_answer_is_waited_for_and_one_that_stops_is_not() {
+    let (patience, limit) = (Duration::from_millis(2_400), Duration::from_millis(800));
+    for (pause, is_heard) in [(limit / 4, true), (limit * 2, false)] {
+        let server = Server::start(None, move |asked| match documents(asked).len() {
+            1 => ProxyAction::Answer(200, String::new(), zeros(asked, 3)),
+            _ => ProxyAction::Drip(pause, zeros(asked, 3_000)),
+        });
+        let store = open(&options(&server.address, "c").retry_timeout(patience));
+        let values = block_on(store.get_many(&keys(5)));
+        assert_eq!(values.as_ref().is_ok_and(|values| values.len() == 5), is_heard, "{pause:?}");
+        if let Err(error) = values {
+            assert!(error.is_retryable() && error.message().contains("no answer in time"), "{error}");
+        } else {
+            assert_eq!(server.asked("batchget").len(), 2, "the same was asked again");
+        }
+    }
+}
+
+mod on_the_emulator {
+    use super::*;
+
+    /// R-FWK-38: values of 5 and 12 MB are kept; replaced, refused or removed they leave nothing behind.
+    #[test]
+    fn long_values_are_kept_in_parts() {
+        let address = emulator();
+        let name = collection();
+        let store = open(&options(&address, &name));
+        let parts = || count(&address, &format!("{name}-parts"));
+        block_on(async {
+            for length in [900 * 1024, 900 * 1024 + 1] {
+                let value = long(length, 3);
+                assert!(store.put("edge", &value, PutOptions::default()).await.unwrap());
+                assert!(store.get("edge").await.unwrap() == Some(value), "{length}");
+            }
+            assert_eq!(parts(), 2);
+            store.delete(&["edge".to_owned()]).await.unwrap();
+            assert_eq!(parts(), 0);
+
+            let (five, twelve) = (long(5_000_000, 1), long(12_000_000, 2));
+            assert!(store.put("long", &five, ONLY_NEW).await.unwrap());
+            assert!(store.get("long").await.unwrap().as_ref() == Some(&five));
+            assert_eq!(parts(), 6);
+            assert!(!store.put("long", &twelve, ONLY_NEW).await.unwrap());
+            assert_eq!(parts(), 6, "what was refused is still there");
+            assert!(store.put("long", &twelve, PutOptions::default()).await.unwrap());
+            let both = store.get_many(&["none".to_owned(), "long".to_owned()]).await.unwrap();
+            assert!(both[0].is_none() && both[1].as_ref() == Some(&twelve));
+            assert_eq!(parts(), 14, "what was replaced is still there");
+            assert!(store.put("long", b"short", PutOptions::default()).await.unwrap());
+            assert_eq!((store.get("long").await.unwrap(), parts()), (Some(b"short".to_vec()), 0));
+        });
+    }
+
+    /// R-FWK-38: whoever reads a long value while it is replaced has one of both, whole.
+    #[test]
+    fn nobody_reads_half_of_a_value() {
+        let address = emulator();
+        let store = open(&options(&address, &collection()));
+        let value = |number: u8| vec![number; 1_000_000];
+        block_on(store.put("key", &value(0), PutOptions::default())).unwrap();
+        std::thread::scope(|scope| {
+            let write = || {
+                (1..6).for_each(|number| {
+                    assert!(block_on(store.put("key", &value(number), PutOptions::default())).unwrap())
+                })
+            };
+            let writer = scope.spawn(write);
+            while !writer.is_finished() {
+                let found = block_on(store.get("key")).unwrap().unwrap();
+                assert!(found == value(found[0]), "a value of two");
+            }
+        });
+        assert!(block_on(store.get("key")).unwrap() == Some(value(5)));
+    }
+
+    /// R-FWK-38: of several who put a new long value one wins, and nothing of the others is left.
+    #[test]
+    fn losers_leave_no_parts() {
+        let address = emulator();
+        let name = collection();
+        let store = open(&options(&address, &name));
+        let winners = std::thread::scope(|scope| {
+            let race = |number: u8| block_on(store.put("key", &vec![number; 1_000_000], ONLY_NEW)).unwrap();
+            let racers: Vec<_> = (0..5).map(|number| scope.spawn(move || race(number))).collect();
+            racers.into_iter().filter_map(|racer| racer.join().unwrap().then_some(())).count()
+        });
+        assert_eq!((winners, count(&address, &format!("{name}-parts"))), (1, 2));
+    }
+
+    /// R-FWK-38: parts of one who died before the document was put are removed by a sweep, once they are old, and no others.
+    #[test]
+    fn a_sweep_removes_what_nobody_refers_to() {
+        let address = emulator();
+        let name = collection();
+        let parts = || count(&address, &format!("{name}-parts"));
+        let store = open(&options(&address, &name));
+        let value = long(1_000_000, 9);
+        block_on(store.put("kept", &value, PutOptions::default())).unwrap();
+
+        // The document itself never gets through.
+        let dying =
+            Server::start(Some(&address), |asked| match asked.is("commit") && asked.text().contains("\"writer\"") {
+                true => ProxyAction::Answer(503, String::new(), String::new()),
+                false => ProxyAction::Pass,
+            });
+        for key in ["kept", "lost"] {
+            let error = {
+                let store = open(&options(&dying.address, &name).retry_timeout(Duration::from_secs(6)));
+                block_on(store.put(key, &value, PutOptions::default())).unwrap_err()
+            };
+            assert!(error.is_retryable(), "{error}");
+        }
+        // Somebody else's document, which is none of ours.
+        let documents = format!("projects/{PROJECT}/databases/(default)/documents");
+        let foreign = json!({ "update": { "name": format!("{documents}/{name}-parts/x-00000"), "fields": {} } });
+        ask(&address, "commit", &json!({ "writes": [foreign] }));
+        assert_eq!(parts(), 7);
+
+        assert_eq!(block_on(store.sweep()).unwrap().unreferenced, 0);
+        assert_eq!(parts(), 7, "what is young may still be referred to");
+        let sweeper = open(&options(&address, &name).orphan_age(Duration::ZERO));
+        assert_eq!(block_on(sweeper.sweep()).unwrap().unreferenced, 2);
+        assert_eq!(parts(), 3);
+        assert!(block_on(store.get("kept")).unwrap() == Some(value));
+        assert_eq!(block_on(store.get("lost")).unwrap(), None);
+    }
+
+    /// R-FWK-38: a document whose parts were swept before it came is refused, never put without them.
+    #[test]
+    fn a_value_is_never_put_without_its_parts() {
+        let address = emulator();
+        let name = collection();
+        let sweeper = open(&options(&address, &name).orphan_age(Duration::ZERO));
+        let slow = Server::start(Some(&address), move |asked| {
+            if asked.is("commit") && asked.text().contains("\"writer\"") {
+                block_on(sweeper.sweep()).unwrap();
+            }
+            ProxyAction::Pass
+        });
+        let store = open(&options(&slow.address, &name).retry_timeout(Duration::from_secs(6)));
+        let error = block_on(store.put("key", &long(1_000_000, 1), PutOptions::default())).unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+        assert_eq!(block_on(store.get("key")).unwrap(), None);
+        assert_eq!(count(&address, &format!("{name}-parts")), 0);
+    }
+}

@@ -1,0 +1,188 @@
+//! Threads with a time to live.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use superstep::core::error::Result;
+use superstep::core::port::{Checkpointer, Commit, KeyValue, PutOptions, ThreadStatus, ThreadsQuery};
+use superstep::core::testing::block_on;
+use superstep_adapters::key_value::KeyValueCheckpointer;
+
+use super::memory_backend::MemoryKeyValue;
+use super::{diary, pages, run, until, write};
+
+/// Longer than a busy machine takes from a write to the next check.
+const LIFE: Duration = Duration::from_secs(8);
+
+fn listed(store: &impl Checkpointer) -> Vec<String> {
+    let threads = block_on(store.threads(&ThreadsQuery::default())).unwrap();
+    threads.iter().map(ToString::to_string).collect()
+}
+
+/// R-FWK-39: an expired thread disappears for every request, also for a checkpointer without a time to live, and can
+/// be created again; other threads stay.
+#[test]
+fn a_thread_nobody_wrote_to_is_gone_and_begins_anew() {
+    let plain = MemoryKeyValue::default();
+    let lasting = KeyValueCheckpointer::open(plain.other()).unwrap();
+    write(&diary(lasting.clone(), 2_000), "lasting", 2);
+    let store = KeyValueCheckpointer::options().time_to_live(LIFE).open(plain.clone()).unwrap();
+    let graph = diary(store.clone(), 2_000);
+    write(&graph, "brief", 4);
+    assert_eq!(pages(&diary(lasting.clone(), 2_000), "brief").unwrap(), 4);
+    until(|| block_on(store.status(&"brief".into())).unwrap().is_none().then_some(()));
+    assert_eq!((listed(&store), listed(&lasting)), (vec!["lasting".to_owned()], vec!["lasting".to_owned()]));
+    assert!(pages(&graph, "brief").is_err() && block_on(lasting.namespaces(&"brief".into())).unwrap().is_empty());
+    assert_eq!(block_on(store.stats()).unwrap().threads, 1);
+    assert_eq!(write(&graph, "brief", 2), 2, "nothing is left of what was before");
+    assert_eq!(pages(&diary(lasting, 2_000), "lasting").unwrap(), 2);
+}
+
+/// R-FWK-39: the remains of an expired thread are removed, in the background or on request.
+#[test]
+fn what_a_thread_leaves_is_swept_away() {
+    let plain = MemoryKeyValue::default();
+    let store = KeyValueCheckpointer::options().time_to_live(LIFE).compression(false).open(plain.clone()).unwrap();
+    for thread in ["a", "a-b", "a.b"] {
+        write(&diary(store.clone(), 2_000), thread, 6);
+    }
+    assert!(plain.keys().iter().any(|key| key.contains("/part/")));
+    let is_clear = || !plain.keys().iter().any(|key| key.contains("/part/"));
+    until(|| is_clear().then_some(()));
+    // The last keys of a thread are removed shortly after its values.
+    until(|| (plain.keys().into_iter().filter(|key| key.contains("/in/")).count() <= 6).then_some(()));
+    drop(store);
+
+    let store = KeyValueCheckpointer::options().time_to_live(LIFE).compression(false).open(plain.clone()).unwrap();
+    write(&diary(store, 2_000), "later", 3);
+    let other = KeyValueCheckpointer::open(plain.other()).unwrap();
+    until(|| (block_on(other.sweep_expired()).unwrap() == 1).then_some(()));
+    assert!(is_clear());
+}
+
+/// R-FWK-39: a leased thread does not expire, and each commit renews its time to live.
+#[test]
+fn a_thread_that_is_moved_does_not_go() {
+    let store = KeyValueCheckpointer::options().time_to_live(LIFE).open(MemoryKeyValue::default()).unwrap();
+    let graph = diary(store.clone(), 100);
+    write(&graph, "t", 3);
+    let lease = super::once_free(|| block_on(store.acquire(&"t".into(), run(1))));
+    write(&graph, "clock", 1);
+    until(|| block_on(store.status(&"clock".into())).unwrap().is_none().then_some(()));
+    assert_eq!(pages(&graph, "t").unwrap(), 3);
+    let waiting = Commit { status: Some(ThreadStatus::Interrupted), ..Commit::empty(lease.clone(), "".into()) };
+    block_on(store.commit(&waiting)).unwrap();
+    store.release(&lease);
+    assert_eq!(pages(&graph, "t").unwrap(), 3);
+    until(|| pages(&graph, "t").is_err().then_some(()));
+}
+
+/// R-FWK-39, R-FWK-46a: a corrupt thread does not expire, because an unreadable record may have changed its time to
+/// live; it can be deleted.
+#[test]
+fn a_damaged_thread_does_not_go_with_time() {
+    let plain = MemoryKeyValue::default();
+    let open = || KeyValueCheckpointer::options().time_to_live(Duration::from_secs(3_600)).open(plain.other()).unwrap();
+    write(&diary(open(), 100), "t", 4);
+    plain.change(|values| values.get_mut("superstep/in/t/log/0000000000000004").unwrap().0.clear());
+    // As after an hour.
+    plain.change(|values| values.retain(|key, _| !key.contains("/life/")));
+    let store = open();
+    assert_eq!((block_on(store.sweep_expired()).unwrap(), listed(&store)), (0, vec!["t".to_owned()]));
+    assert_eq!(block_on(store.namespaces(&"t".into())).unwrap().len(), 1);
+    super::once_free(|| block_on(store.delete_thread(&"t".into())));
+    assert!(listed(&store).is_empty() && block_on(store.namespaces(&"t".into())).unwrap().is_empty());
+}
+
+/// R-FWK-39: a time of zero is rejected.
+#[test]
+fn a_time_of_nothing_is_refused() {
+    assert!(KeyValueCheckpointer::options().time_to_live(Duration::ZERO).open(MemoryKeyValue::default()).is_err());
+    assert!(KeyValueCheckpointer::options().lease_timeout(Duration::ZERO).open(MemoryKeyValue::default()).is_err());
+}
+
+/// A key-value store with a slow thread index: removing an entry signals its start and waits for permission.
+struct Slow {
+    values: MemoryKeyValue,
+    begun: Sender<()>,
+    may_go_on: Mutex<Receiver<()>>,
+}
+
+impl KeyValue for Slow {
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        self.values.get(key).await
+    }
+
+    async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
+        self.values.put(key, value, put).await
+    }
+
+    async fn delete(&self, keys: &[String]) -> Result<()> {
+        if keys.iter().any(|key| key.contains("/threads/")) {
+            self.begun.send(()).unwrap();
+            self.may_go_on.lock().unwrap().recv().unwrap();
+        }
+        self.values.delete(keys).await
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+        self.values.list(prefix, after, limit).await
+    }
+}
+
+/// P6, R-FWK-39: a process that deletes a thread and is slow to remove its index entry does not remove the entry of
+/// the thread created again meanwhile, with or without a time to live.
+#[test]
+fn a_slow_deletion_does_not_hide_a_thread_made_anew() {
+    for (old, new) in [(false, false), (true, true), (false, true), (true, false)] {
+        let options = |lasts: bool| match lasts {
+            false => KeyValueCheckpointer::options(),
+            true => KeyValueCheckpointer::options().time_to_live(Duration::from_secs(3_600)),
+        };
+        let plain = MemoryKeyValue::default();
+        write(&diary(options(old).open(plain.other()).unwrap(), 100), "t", 5);
+        let ((begun, has_begun), (go_on, may_go_on)) = (channel(), channel());
+        let slow = Slow { values: plain.other(), begun, may_go_on: Mutex::new(may_go_on) };
+        let slow = options(old).open(slow).unwrap();
+        let store = options(new).open(plain.other()).unwrap();
+        let graph = diary(store.clone(), 100);
+        std::thread::scope(|scope| {
+            let deleting = scope.spawn(|| block_on(slow.delete_thread(&"t".into())));
+            has_begun.recv().unwrap();
+            assert!(listed(&store).is_empty());
+            assert_eq!(write(&graph, "t", 2), 2);
+            assert_eq!(listed(&store), ["t"]);
+            go_on.send(()).unwrap();
+            deleting.join().unwrap().unwrap();
+        });
+        assert_eq!((listed(&store), pages(&graph, "t").unwrap()), (vec!["t".to_owned()], 2), "{old} {new}");
+        assert_eq!((block_on(store.sweep_expired()).unwrap(), pages(&graph, "t").unwrap()), (0, 2), "{old} {new}");
+    }
+}
+
+/// P6, R-FWK-39: if the slow process dies before it writes the entry of the new thread again, the thread still
+/// exists, and the next sweep or run restores its entry.
+#[test]
+fn a_thread_that_is_not_in_the_list_is_there_and_comes_back_to_it() {
+    for lasts in [false, true] {
+        let plain = MemoryKeyValue::default();
+        let options = KeyValueCheckpointer::options();
+        let options = if lasts { options.time_to_live(Duration::from_secs(3_600)) } else { options };
+        let store = options.open(plain.clone()).unwrap();
+        let graph = diary(store.clone(), 100);
+        write(&graph, "t", 2);
+        let entry = "superstep/threads/t";
+        let unlist = || {
+            plain.change(|values| values.remove(entry)).expect("it is in the list");
+            assert!(listed(&store).is_empty());
+        };
+        // The run ends before its lease is released, and only the release marks the entry as certain.
+        until(|| plain.change(|values| values.get(entry).filter(|(value, _)| value != b"doubt").map(drop)));
+        unlist();
+        assert_eq!(pages(&graph, "t").unwrap(), 2);
+        assert_eq!((block_on(store.sweep_expired()).unwrap(), listed(&store)), (0, vec!["t".to_owned()]));
+        unlist();
+        assert_eq!((write(&graph, "t", 3), listed(&store)), (3, vec!["t".to_owned()]));
+    }
+}

@@ -1,0 +1,306 @@
+//! A client and a server in one process.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use superstep::prelude::*;
+use superstep_adapters::mcp::{McpServer, Prompt, Resource, connect_in_process};
+use superstep_core::error::ErrorCode;
+use superstep_core::message::{ContentPart, Media, Message, Role};
+use superstep_core::port::{SharedTool, Tool, ToolInvocation};
+use superstep_core::tool::{ToolError, ToolOutput, ToolSpec};
+
+use super::{RecordedProgress, argument, call, names, puppet, server, soon, tell, text};
+
+/// R-FWK-82, R-FWK-83, R-FWK-84: a tool is listed and called over an in-process connection.
+#[tokio::test]
+async fn a_tool_is_listed_and_called() {
+    let client = connect_in_process(&server()).await.unwrap();
+    let tools = client.tools().await.unwrap();
+    let spec = tools[0].spec();
+    assert_eq!((spec.name.as_str(), spec.description.as_str()), ("puppet", "Does as it is told."));
+    assert_eq!(spec.input_schema["required"], json!(["do"]));
+    let told = spec.annotations;
+    assert!(!told.read_only && told.idempotent && told.destructive);
+    let output = tools[0].call(call(json!({"do": "say", "with": "hello"}))).await.unwrap();
+    assert_eq!(text(&output), "hello");
+    assert!(!output.is_error && output.metadata["mcp_server"] == "theatre");
+}
+
+/// R-FWK-82, R-FWK-83: structured content becomes an artifact, which the model does not see.
+#[tokio::test]
+async fn structure_is_an_artifact() {
+    let client = connect_in_process(&server()).await.unwrap();
+    let output = tell(&client, json!({"do": "structure", "with": {"a": [1]}})).await.unwrap();
+    assert_eq!((text(&output).as_str(), output.artifact), ("see the structure", Some(json!({"a": [1]}))));
+}
+
+/// R-FWK-82, R-FWK-83: any error of a tool is an error result, and the server keeps running.
+#[tokio::test]
+async fn failures_are_results_that_say_so() {
+    let client = connect_in_process(&server()).await.unwrap();
+    for (args, words) in [
+        (json!({"do": "complain"}), "that did not work"),
+        (json!({"do": "fail"}), "no such street"),
+        (json!({"do": "panic"}), "the tool panicked"),
+        (json!({}), "- /: missing \"do\""),
+        (json!({"do": 7}), "- /do: expected string, found integer"),
+        (json!({"do": "say", "more": 1}), "more"),
+        (json!({"do": "say", "with": "x".repeat(300_000)}), "262144 is the limit"),
+    ] {
+        let output = tell(&client, args).await.unwrap();
+        assert!(output.is_error && text(&output).contains(words), "{words}: {}", text(&output));
+    }
+    assert_eq!(text(&tell(&client, json!({"do": "say", "with": "still here"})).await.unwrap()), "still here");
+}
+
+/// R-FWK-82: a call of a removed tool results in an error with its name.
+#[tokio::test]
+async fn an_unknown_tool_is_an_error() {
+    let server = server();
+    let client = connect_in_process(&server).await.unwrap();
+    let tools = client.tools().await.unwrap();
+    assert!(server.remove_tool("puppet").await && !server.remove_tool("puppet").await);
+    let error = tools[0].call(call(json!({"do": "say"}))).await.unwrap_err();
+    assert_eq!(error.message, "the MCP server `theatre` refuses: no tool `puppet`");
+    assert!(!error.retryable);
+}
+
+/// R-FWK-82, R-FWK-83: all progress of a tool arrives in order and before its result.
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_arrives_in_order() {
+    let client = connect_in_process(&server()).await.unwrap();
+    let tools = client.tools().await.unwrap();
+    for _ in 0..20 {
+        let (heard, steps) =
+            (RecordedProgress::default(), json!([1, 2.5, {"progress": 3, "total": 4, "message": "nearly"}, "there"]));
+        let mut call = call(json!({"do": "step", "with": steps}));
+        call.progress = heard.progress();
+        assert_eq!(text(&tools[0].call(call).await.unwrap()), "done");
+        let expected = [
+            json!({"progress": 1}),
+            json!({"progress": 2.5}),
+            json!({"progress": 3, "total": 4, "message": "nearly"}),
+            json!({"progress": 4, "message": "there"}),
+        ];
+        assert_eq!(heard.all(), expected);
+    }
+}
+
+/// R-FWK-82, R-FWK-83: a call whose future is dropped is cancelled at the server.
+#[tokio::test]
+async fn a_call_that_is_dropped_is_cancelled() {
+    let (tool, mut life) = puppet("puppet");
+    let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool])).await.unwrap();
+    let tools = client.tools().await.unwrap();
+    let mut hanging = Box::pin(tools[0].call(call(json!({"do": "hang"}))));
+    tokio::select! {
+        _ = &mut hanging => panic!("it never ends"),
+        begun = life.recv() => assert_eq!(begun, Some("begun")),
+    }
+    drop(hanging);
+    assert_eq!(soon(life.recv()).await, Some("let go"));
+    assert_eq!(text(&tell(&client, json!({"do": "say", "with": "next"})).await.unwrap()), "next");
+}
+
+/// R-FWK-82: a call without a response for a minute is given up and cancelled at the server.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_takes_too_long_is_given_up() {
+    let (tool, mut life) = puppet("puppet");
+    let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool])).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    let error = tell(&client, json!({"do": "hang"})).await.unwrap_err();
+    assert_eq!(begun.elapsed().as_secs(), 60);
+    assert_eq!(error.message, "the MCP server `theatre` has not answered `tools/call` within 60 s");
+    let cause = error.cause.unwrap();
+    assert_eq!(cause.downcast_ref::<superstep_core::error::Error>().unwrap().code(), ErrorCode::Timeout);
+    assert_eq!((life.recv().await, life.recv().await), (Some("begun"), Some("let go")));
+}
+
+/// R-FWK-83: the timeout of a tool applies to MCP clients.
+#[tokio::test(start_paused = true)]
+async fn a_tool_with_a_limit_is_stopped_at_it() {
+    let (tool, _life) = puppet("puppet");
+    let spec = ToolSpec::clone(tool.spec()).timeout(std::time::Duration::from_secs(3));
+    let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool.with_spec(spec)])).await.unwrap();
+    let output = tell(&client, json!({"do": "hang"})).await.unwrap();
+    assert!(output.is_error && text(&output) == "the tool took longer than 3 s", "{}", text(&output));
+}
+
+/// R-FWK-85: a tool added later is visible in listings and in tool sources.
+#[tokio::test]
+async fn a_tool_added_later_is_seen() {
+    let server = server();
+    let client = connect_in_process(&server).await.unwrap();
+    let source = client.tool_source();
+    let before = source.tools().await.unwrap();
+    // Nothing has changed, so no request is sent.
+    assert!(Arc::ptr_eq(before[0].spec(), source.tools().await.unwrap()[0].spec()));
+    server.add_tool(puppet("second").0).await.unwrap();
+    assert_eq!(names(&client).await, ["puppet", "second"]);
+    let after = source.tools().await.unwrap();
+    assert_eq!(after.len(), 2);
+    assert_eq!(text(&after[1].call(call(json!({"do": "say", "with": 1}))).await.unwrap()), "1");
+    let error = server.add_tool(puppet("second").0).await.unwrap_err();
+    assert!(error.to_string().contains("there are two tools `second`"), "{error}");
+}
+
+/// R-FWK-85: with a pinned list, another list is rejected until it is approved; this includes calls of tools listed
+/// before.
+#[tokio::test]
+async fn a_pinned_list_that_changed_is_refused() {
+    let server = server();
+    let client = connect_in_process(&server).await.unwrap();
+    let mark = client.tools_hash().await.unwrap();
+    let pinned = client.clone().pin_tools(&mark);
+    let tools = pinned.tools().await.unwrap();
+    assert_eq!(text(&tools[0].call(call(json!({"do": "say", "with": 1}))).await.unwrap()), "1");
+
+    server.add_tool(puppet("second").0).await.unwrap();
+    let error = pinned.tools().await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::PolicyRefused);
+    let new_mark = client.tools_hash().await.unwrap();
+    assert!(new_mark != mark && error.help().unwrap().contains(&new_mark), "{error}");
+    let error = tools[0].call(call(json!({"do": "say", "with": 1}))).await.unwrap_err();
+    assert_eq!(error.message, "the tools of the MCP server `theatre` are not the approved ones");
+
+    assert_eq!(client.clone().pin_tools(new_mark).tools().await.unwrap().len(), 2);
+    // An approved list is accepted again.
+    server.remove_tool("second").await;
+    assert!(tools[0].call(call(json!({"do": "say", "with": 1}))).await.is_ok());
+}
+
+/// R-FWK-82, R-FWK-83: lists are read page by page to their end.
+#[tokio::test]
+async fn long_lists_come_in_pages() {
+    let tools = ["a", "b", "c", "d", "e"].map(|name| puppet(name).0);
+    let mut server = McpServer::new("theatre", "1.0").tools(tools).page_size(2);
+    for number in 0..4 {
+        let resource = Resource::new(format!("memo:{number}"), "memo");
+        server = server.resource(resource, || async { Ok(Vec::new()) });
+        server = server.prompt(Prompt::new(format!("p{number}")), |_| async { Ok(Vec::new()) });
+    }
+    let client = connect_in_process(&server).await.unwrap();
+    assert_eq!(names(&client).await, ["a", "b", "c", "d", "e"]);
+    assert_eq!(client.resources().await.unwrap().len(), 4);
+    assert_eq!(client.prompts().await.unwrap().len(), 4);
+}
+
+/// R-FWK-82: resources are listed and read.
+#[tokio::test]
+async fn resources_are_listed_and_read() {
+    let memo = Resource::new("memo:1", "memo").with_description("What was said.").with_mime_type("text/markdown");
+    let parts = vec![ContentPart::text("# said"), ContentPart::File(Media::base64("AA==", "application/zip"))];
+    let server = server().resource(memo.clone(), move || {
+        let parts = parts.clone();
+        async move { Ok(parts) }
+    });
+    let client = connect_in_process(&server).await.unwrap();
+    assert_eq!(client.resources().await.unwrap(), [memo]);
+    let read = client.read_resource("memo:1").await.unwrap();
+    let ContentPart::Text { text, extra } = &read[0] else { panic!("{read:?}") };
+    assert_eq!(
+        (text.as_str(), &extra["uri"], &extra["mime_type"]),
+        ("# said", &json!("memo:1"), &json!("text/markdown"))
+    );
+    let ContentPart::File(file) = &read[1] else { panic!("{read:?}") };
+    assert_eq!(file.mime_type.as_deref(), Some("application/zip"));
+    let error = client.read_resource("memo:2").await.unwrap_err();
+    assert!(error.message().contains("no resource `memo:2`") && error.code() == ErrorCode::ToolFailed, "{error}");
+}
+
+/// R-FWK-82: prompts are listed and become messages.
+#[tokio::test]
+async fn prompts_become_messages() {
+    let prompt = Prompt::new("greet").with_description("Greets.").requires("name").accepts("tone");
+    let server = server().prompt(prompt.clone(), |args| async move {
+        let name = args["name"].as_str().unwrap_or_default().to_owned();
+        Ok(vec![Message::user(format!("Greet {name}.")), Message::assistant("Gladly.")])
+    });
+    let client = connect_in_process(&server).await.unwrap();
+    assert_eq!(client.prompts().await.unwrap(), [prompt]);
+    let messages = client.prompt("greet", argument("name", "Ada")).await.unwrap();
+    assert_eq!(messages[0].text(), "Greet Ada.");
+    assert_eq!((messages[1].role, messages[1].text().as_ref()), (Role::Assistant, "Gladly."));
+    let error = client.prompt("greet", argument("tone", "warm")).await.unwrap_err();
+    assert!(error.message().contains("the prompt `greet` needs `name`"), "{error}");
+}
+
+/// R-FWK-82: a server without resources and prompts has empty lists.
+#[tokio::test]
+async fn what_a_server_does_not_have_is_an_empty_list() {
+    let client = connect_in_process(&server()).await.unwrap();
+    assert!(client.resources().await.unwrap().is_empty() && client.prompts().await.unwrap().is_empty());
+}
+
+/// R-FWK-84: separate connections for each run and a shared one work concurrently.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pair_for_each_run_and_a_shared_one_work_at_once() {
+    let server = server();
+    let shared = connect_in_process(&server).await.unwrap();
+    let mut runs = tokio::task::JoinSet::new();
+    for number in 0..40 {
+        let (server, shared) = (server.clone(), shared.clone());
+        runs.spawn(async move {
+            let client = if number % 2 == 0 { shared } else { connect_in_process(&server).await.unwrap() };
+            let heard = RecordedProgress::default();
+            let mut call = call(json!({"do": "step", "with": [number + 1]}));
+            call.progress = heard.progress();
+            client.tools().await.unwrap()[0].call(call).await.unwrap();
+            assert_eq!(heard.all(), [json!({"progress": number + 1})]);
+            let output = tell(&client, json!({"do": "say", "with": number})).await.unwrap();
+            assert_eq!(text(&output), number.to_string());
+        });
+    }
+    soon(runs.join_all()).await;
+}
+
+/// R-FWK-83: a server with duplicate tool names or invalid schemas does not serve.
+#[tokio::test]
+async fn tools_that_cannot_be_offered_are_all_listed() {
+    let (tool, _life) = puppet("odd");
+    let odd = tool.clone().with_spec(ToolSpec::new("odd", "").with_input(json!({"type": 7})));
+    let error =
+        connect_in_process(&McpServer::new("s", "1").tools([puppet("a").0, puppet("a").0, odd])).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ConfigInvalid);
+    assert!(error.to_string().contains("two tools `a`") && error.to_string().contains("`odd`"), "{error}");
+}
+
+/// A compiled graph as a tool.
+struct Shout(superstep::CompiledGraph<Voice>);
+
+#[derive(Clone, GraphState)]
+struct Voice {
+    words: String,
+}
+
+async fn louder(voice: View<Voice>) -> VoiceUpdate {
+    Voice::update().words(voice.words.to_uppercase())
+}
+
+impl Tool for Shout {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "properties": {"words": {"type": "string"}}, "required": ["words"]});
+        ToolSpec::new("shout", "Says it louder.").with_input(schema).read_only()
+    }
+
+    async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
+        let words = call.args["words"].as_str().unwrap_or_default().to_owned();
+        let outcome = self.0.invoke(Voice::input().words(words)).await?;
+        Ok(outcome.state.words.clone().into())
+    }
+}
+
+/// R-FWK-83: a compiled graph is a tool like any other.
+#[tokio::test]
+async fn a_graph_is_offered_as_a_tool() {
+    let mut graph = StateGraph::<Voice>::new("shout");
+    let louder = graph.add_node("louder", louder);
+    graph.add_sequence([START, louder.into(), END]);
+    let shout = SharedTool::from(Shout(graph.compile().unwrap()));
+    let client = connect_in_process(&McpServer::new("voices", "1.0").tools([shout])).await.unwrap();
+    let output = tell(&client, json!({"words": "hear me"})).await.unwrap();
+    assert_eq!(text(&output), "HEAR ME");
+    let output = tell(&client, Value::Object(argument("word", "x"))).await.unwrap();
+    assert!(output.is_error);
+}

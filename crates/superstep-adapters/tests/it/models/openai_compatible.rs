@@ -1,0 +1,117 @@
+//! OpenAI-compatible providers with their differences: Azure, Groq, Ollama, and custom servers.
+
+use serde_json::json;
+use superstep_adapters::models::ProviderModel;
+use superstep_core::message::{ContentPart, Media, Message};
+use superstep_core::model::{ChatRequest, ModelErrorKind, ResponseFormat, StopReason, ToolChoice};
+
+use super::openai::{chunk, completion, stream, usage_event};
+use super::server::{ScriptedResponse, Server};
+use super::{KEY, ask, calls, heard, weather};
+
+/// R-FWK-70: Azure uses endpoint, deployment, API version and its own header; its first event contains filter
+/// results.
+#[tokio::test]
+async fn azure_is_asked_at_its_deployment() {
+    let filters = json!({"choices": [], "created": 0, "id": "", "model": "", "object": "",
+        "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {"hate": {"filtered": false}}}]});
+    let events = [
+        filters,
+        chunk(&json!({"role": "assistant", "content": ""}), None),
+        chunk(&json!({"content": "Hello."}), None),
+        chunk(&json!({}), Some("stop")),
+        usage_event(),
+    ];
+    let message = json!({"role": "assistant", "content": "Hello."});
+    let scripts = [ScriptedResponse::events(stream(&events)), ScriptedResponse::json(&completion(&message, "stop"))];
+    let server = Server::start(scripts).await;
+    let model = ProviderModel::azure(&server.address, "support-bot", "2024-10-21").api_key(KEY);
+    let (in_pieces, _) = heard(&model, &ChatRequest::from("Hi")).await;
+    let whole = ask(&model, &ChatRequest::from("Hi")).await.unwrap();
+    for answer in [in_pieces, whole] {
+        assert_eq!((&*answer.message.text(), answer.usage().total_tokens), ("Hello.", 29));
+        assert_eq!(answer.model.to_string(), "azure/support-bot (remote)");
+    }
+    let asked = server.last();
+    let expected = "POST /openai/deployments/support-bot/chat/completions?api-version=2024-10-21";
+    assert_eq!((asked.line.as_str(), asked.head("api-key")), (expected, Some(KEY)));
+    assert_eq!(asked.head("authorization"), None);
+}
+
+/// R-FWK-70: Groq reports the usage in a field of its own.
+#[tokio::test]
+async fn groq_tells_its_usage_in_its_own_place() {
+    let mut last = chunk(&json!({}), Some("stop"));
+    last["x_groq"] = json!({"id": "req_1", "usage": {"prompt_tokens": 36, "completion_tokens": 4, "total_tokens": 40}});
+    let events = [chunk(&json!({"role": "assistant", "content": "Hello."}), None), last];
+    let server = Server::start([ScriptedResponse::events(stream(&events))]).await;
+    let model =
+        ProviderModel::groq("llama-3.1-8b-instant").api_key(KEY).base_url(format!("{}/openai/v1", server.address));
+    let (answer, _) = heard(&model, &ChatRequest::from("Hi")).await;
+    assert_eq!((answer.usage().input_tokens, answer.usage().estimated), (36, false));
+    assert_eq!(answer.model.to_string(), "groq/llama-3.1-8b-instant (remote)");
+    let asked = server.last();
+    assert_eq!(asked.line, "POST /openai/v1/chat/completions");
+    assert_eq!(asked.head("authorization"), Some("Bearer sk-very-secret-0123456789"));
+    assert_eq!(asked.body["model"], "llama-3.1-8b-instant");
+}
+
+/// R-FWK-69, R-FWK-70: Ollama needs no key, accepts schemas, sends complete tool calls, and settings that it ignores
+/// are rejected.
+#[tokio::test]
+async fn ollama_needs_no_key_and_refuses_what_it_would_not_heed() {
+    let call = json!({"id": "call_q1", "index": 0, "type": "function",
+        "function": {"name": "weather", "arguments": "{\"city\":\"Paris\"}"}});
+    let events = [
+        chunk(&json!({"role": "assistant", "content": "", "tool_calls": [call]}), None),
+        chunk(&json!({"role": "assistant", "content": ""}), Some("stop")),
+        usage_event(),
+    ];
+    let server = Server::start([ScriptedResponse::events(stream(&events))]).await;
+    let model = ProviderModel::ollama("llama3.2:1b").base_url(format!("{}/v1", server.address));
+    let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}, "required": ["mood"]});
+    let request = ChatRequest::from("Weather?").tools([weather()]).format(ResponseFormat::new("report", schema));
+    let (answer, _) = heard(&model, &request).await;
+    assert_eq!(calls(&answer), [("call_q1", "weather", json!({"city": "Paris"}))]);
+    assert_eq!((&answer.stop, answer.usage().total_tokens), (&StopReason::ToolCalls, 29));
+    let asked = server.last();
+    assert_eq!((asked.line.as_str(), asked.head("authorization")), ("POST /v1/chat/completions", None));
+    assert_eq!(asked.body["response_format"]["json_schema"]["name"], "report");
+
+    let forbidden = ChatRequest::from("Weather?").tools([weather()]).tool_choice(ToolChoice::None);
+    let _ = heard(&model, &forbidden).await;
+    assert_eq!((server.last().body.get("tools"), server.last().body.get("tool_choice")), (None, None));
+
+    let picture = Message::user(vec![ContentPart::Image(Media::url("https://a.example/b.png"))]);
+    for refused in [
+        ChatRequest::from("Weather?").tools([weather()]).tool_choice(ToolChoice::Required),
+        ChatRequest::from("Weather?").tools([weather()]).tool_choice(ToolChoice::Named("weather".to_owned())),
+        ChatRequest::new([picture]),
+    ] {
+        let error = ask(&model, &refused).await.unwrap_err();
+        assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::BadRequest), "{error}");
+    }
+    assert_eq!(server.count(), 2);
+}
+
+/// R-FWK-67, R-FWK-70: any compatible server works without a key, with headers of a gateway, with a model name that
+/// the library would shorten, and without usage.
+#[tokio::test]
+async fn any_server_that_speaks_so_is_asked() {
+    let mut body = completion(&json!({"role": "assistant", "content": "Hello."}), "stop");
+    body.as_object_mut().unwrap().remove("usage");
+    let server = Server::start([ScriptedResponse::json(&body)]).await;
+    let model = ProviderModel::openai_compatible(format!("{}/api?team=red", server.address), "qwen-max")
+        .header("X-Team", "blue-team");
+    let answer = ask(&model, &ChatRequest::from("Say hello to everybody.")).await.unwrap();
+    assert!(answer.usage().estimated && answer.usage().input_tokens > 4);
+    assert_eq!(answer.model.to_string(), "compatible/qwen-max (remote)");
+    let asked = server.last();
+    assert_eq!(asked.line, "POST /api/chat/completions?team=red");
+    assert_eq!((asked.head("authorization"), asked.head("x-team")), (None, Some("blue-team")));
+    assert_eq!((&asked.body["model"], asked.body.get("reasoning_effort")), (&json!("qwen-max"), None));
+
+    let instead = model.clone().api_key(KEY).header("Authorization", "Basic abcdefgh");
+    ask(&instead, &ChatRequest::from("Hi")).await.unwrap();
+    assert_eq!(server.last().head("authorization"), Some("Basic abcdefgh"));
+}

@@ -1,0 +1,150 @@
+//! The disk usage of a history, which depends on its changes and not on its length.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use superstep::core::checkpoint::CheckpointNamespace;
+use superstep::core::port::{CheckpointSelector, Checkpointer};
+use superstep::core::testing::block_on;
+use superstep::prelude::*;
+use superstep::{Durability, SubgraphPersistence};
+use superstep_adapters::sqlite::SqliteCheckpointer;
+
+use super::fixtures::{checkpoints, diary, pages, size, write};
+use super::folder;
+
+fn size_of(name: &str, steps: usize, length: usize) -> u64 {
+    let path = folder().join(name);
+    // Not compressed: zeros would need almost no space.
+    let graph = diary(SqliteCheckpointer::options().compression(false).open(&path).unwrap(), length);
+    assert_eq!(write(&graph, "t", steps).pages.len(), steps);
+    assert_eq!(checkpoints(&graph, "t"), steps + 1);
+    drop(graph);
+    let again = diary(SqliteCheckpointer::open(&path).unwrap(), length);
+    assert_eq!(pages(&again, "t").unwrap().len(), steps);
+    drop(again);
+    size(&path)
+}
+
+/// R-FWK-42: 1,000 supersteps that each add 1 KB take less than 5 MB; full copies would take 500 MB.
+#[test]
+fn a_thousand_kilobytes_take_less_than_five_megabytes() {
+    let taken = size_of("thousand.db", 1_000, 1_000);
+    assert!((1_000_000..5_000_000).contains(&taken), "{taken} bytes");
+}
+
+/// R-FWK-42, R-DEF-14: a history of twice the length takes about twice the space.
+#[test]
+fn size_grows_with_what_changed() {
+    for length in [3, 300] {
+        let (once, twice) = (size_of("once.db", 500, length), size_of("twice.db", 1_000, length));
+        assert!(twice as f64 <= 2.2 * once as f64, "{length}: {once} bytes, then {twice}");
+    }
+}
+
+/// R-FWK-42: a fork shares the rows before it and needs space only for its changes.
+#[test]
+fn a_fork_costs_what_it_adds() {
+    let path = folder().join("fork.db");
+    let graph = diary(SqliteCheckpointer::open(&path).unwrap(), 2_000);
+    write(&graph, "t", 500);
+    drop(graph);
+    let before = size(&path);
+    let graph = diary(SqliteCheckpointer::open(&path).unwrap(), 2_000);
+    let threads = graph.threads();
+    let history = block_on(threads.get_state_history("t", &Default::default())).unwrap();
+    for at in history.iter().skip(10).step_by(50) {
+        let kept = at.state.pages.len();
+        let update = super::fixtures::Diary::update().wanted(kept + 3);
+        let forked =
+            block_on(threads.update_state("t", update).as_node("write").from_checkpoint(at.id()).into_future())
+                .unwrap();
+        let done = graph.continue_thread("t").from_checkpoint(forked).wait_blocking().unwrap().state.pages.clone();
+        assert_eq!((done.len(), done.last().map(String::len)), (kept + 3, Some(2_000)));
+    }
+    drop((history, threads, graph));
+    let added = size(&path) - before;
+    assert!(added < 10 * 3 * 2_000 * 3, "{added} bytes for 10 forks of 3 pages of 2,000");
+}
+
+#[derive(GraphState, Clone, Serialize, Deserialize)]
+struct Board {
+    #[reduce(merge)]
+    marks: BTreeMap<String, u64>,
+    #[reduce(append)]
+    moves: Vec<u64>,
+    turn: u64,
+    wanted: u64,
+}
+
+/// Builds a graph that sets one of ten marks in each superstep and records it, until there were enough.
+fn board(name: &str) -> StateGraph<Board> {
+    let mut graph = StateGraph::<Board>::new(name);
+    let step = graph.add_node("step", |board: View<Board>| {
+        let mark = BTreeMap::from([(format!("mark {}", board.turn % 10), board.turn)]);
+        Board::update().marks(mark).moves(board.turn).turn(board.turn + 1)
+    });
+    graph.add_edge(START, step).recursion_limit(100_000);
+    let again = move |board: &Board| if board.turn < board.wanted { Goto::node(step) } else { Goto::end() };
+    graph.add_conditional_edges(step, again, [step.into(), END]);
+    graph
+}
+
+/// Returns the number of changes to read for the newest value of each field, largest first.
+fn parts(path: &Path, is_wanted: impl Fn(&CheckpointNamespace) -> bool) -> Vec<(usize, String)> {
+    let (store, thread) = (SqliteCheckpointer::open(path).unwrap(), "t".into());
+    let namespace = block_on(store.namespaces(&thread)).unwrap().into_iter().find(is_wanted).unwrap();
+    let loaded = block_on(store.load(&thread, &namespace, CheckpointSelector::Latest)).unwrap().unwrap();
+    let mut parts: Vec<_> = loaded.fields.iter().map(|(name, log)| (log.len(), name.to_string())).collect();
+    parts.sort_by(|one, other| other.cmp(one));
+    parts
+}
+
+/// R-FWK-42, R-FWK-44: `async` durability also replaces long chains of changes with full values: reading the newest
+/// checkpoint does not depend on the length of the thread, and the file grows with the changes.
+#[test]
+fn saving_behind_the_run_keeps_reading_short() {
+    let folder = folder();
+    let taken = [1_000, 2_000].map(|steps| {
+        let path = folder.join(format!("{steps}.db"));
+        let graph = board("board").checkpointer(SqliteCheckpointer::open(&path).unwrap()).compile().unwrap();
+        let run = graph.invoke(Board::input().wanted(steps)).thread("t").durability(Durability::Async);
+        let done = run.wait_blocking().unwrap().state.clone();
+        drop(graph);
+        let again = board("board").checkpointer(SqliteCheckpointer::open(&path).unwrap()).compile().unwrap();
+        let read = block_on(again.threads().get_state("t")).unwrap().state;
+        assert_eq!((&read.marks, &read.moves), (&done.marks, &done.moves));
+        assert_eq!((read.turn, read.marks.len(), read.moves.len()), (steps, 10, steps as usize));
+        drop(again);
+        let (most, size) = (parts(&path, CheckpointNamespace::is_root), size(&path));
+        // Twice the marks are about 400 bytes, and a change of them is about 80 bytes including its row.
+        let marks = most.iter().find(|(_, name)| name == "marks").unwrap().0;
+        assert!(marks < 60, "{steps}: {most:?}");
+        assert!(most[0].0 < 600, "{steps}: {most:?}");
+        size
+    });
+    assert!(taken[1] as f64 <= 2.2 * taken[0] as f64, "{taken:?} bytes");
+}
+
+/// R-FWK-42, R-FWK-44: the same holds for a subgraph with state per thread and `exit` durability.
+#[test]
+fn saving_at_the_end_keeps_reading_graphs_inside_short() {
+    let path = folder().join("inside.db");
+    let inner = board("inner").subgraph_persistence(SubgraphPersistence::PerThread).compile().unwrap();
+    let mut graph = StateGraph::<Lap>::new("outer");
+    let node = graph.add_node("inner", inner);
+    graph.add_edge(START, node).add_edge(node, END).checkpointer(SqliteCheckpointer::open(&path).unwrap());
+    let graph = graph.compile().unwrap();
+    for lap in 1..=300 {
+        let run = graph.invoke(Lap::input().wanted(lap)).thread("t").durability(Durability::Exit);
+        assert_eq!(run.wait_blocking().unwrap().state.wanted, lap);
+    }
+    drop(graph);
+    let most = parts(&path, |namespace| !namespace.is_root());
+    assert!(most.iter().all(|(parts, _)| *parts < 120), "{most:?}");
+}
+
+#[derive(GraphState, Clone, Serialize, Deserialize)]
+struct Lap {
+    wanted: u64,
+}

@@ -1,0 +1,303 @@
+//! Several checkpointers on one file, as in several processes.
+
+use std::time::Duration;
+
+use superstep::core::error::ErrorCode;
+use superstep::core::id::RunId;
+use superstep::core::port::{Checkpointer, Commit, Lease, ThreadStatus};
+use superstep::core::testing::block_on;
+use superstep_adapters::sqlite::SqliteCheckpointer;
+
+use super::fixtures::{diary, pages, write};
+use super::{assert_opened_at_once, folder};
+
+/// Longer than the last of all writers waits, even on a slow disk.
+const PATIENT: Duration = Duration::from_secs(60);
+
+fn run(number: u128) -> RunId {
+    RunId::from_bits(number)
+}
+
+/// D5, S7: a thread leased by one checkpointer cannot be acquired by another until the lease is released.
+#[test]
+fn one_of_two_stores_moves_a_thread() {
+    let path = folder().join("shared.db");
+    let (one, two) = (SqliteCheckpointer::open(&path).unwrap(), SqliteCheckpointer::open(&path).unwrap());
+    let lease = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    let refused = block_on(two.acquire(&"t".into(), run(2))).unwrap_err();
+    assert_eq!((refused.code(), refused.message().contains(&run(1).to_string())), (ErrorCode::ThreadBusy, true));
+    block_on(one.commit(&Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease.clone(), "".into()) }))
+        .unwrap();
+    assert_eq!(block_on(two.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
+    assert_eq!(block_on(two.delete_thread(&"t".into())).unwrap_err().code(), ErrorCode::ThreadBusy);
+    one.release(&lease);
+    // A release is queued; the next job of the same writer runs after it.
+    block_on(one.prune(&"t".into(), &superstep::core::port::Retention::keep_all())).unwrap();
+    let taken = block_on(two.acquire(&"t".into(), run(2))).unwrap();
+    assert!(taken.fence > lease.fence);
+    assert_eq!(block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap_err().code(), ErrorCode::ThreadBusy);
+}
+
+/// D5, H2, S7: a thread that is acquired again right after its release, before the file is updated, belongs to the
+/// new run only: the previous run, an old lease and another process are rejected, and commits of the new run are
+/// stored.
+#[test]
+fn a_thread_taken_again_at_once_is_of_the_new_run_alone() {
+    let path = folder().join("again.db");
+    let (one, two) = (SqliteCheckpointer::open(&path).unwrap(), SqliteCheckpointer::open(&path).unwrap());
+    let busy = |lease: &Lease| Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease.clone(), "".into()) };
+    let mut before = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    for number in 2..40 {
+        one.release(&before);
+        let lease = block_on(one.acquire(&"t".into(), run(number))).unwrap();
+        assert!(lease.fence > before.fence);
+        for late in [number - 1, number + 1] {
+            let refused = block_on(one.acquire(&"t".into(), run(late))).unwrap_err();
+            assert_eq!(refused.code(), ErrorCode::ThreadBusy);
+            assert!(refused.message().contains(&run(number).to_string()), "{refused}");
+        }
+        assert_eq!(block_on(two.acquire(&"t".into(), run(100))).unwrap_err().code(), ErrorCode::ThreadBusy);
+        assert_eq!(block_on(two.delete_thread(&"t".into())).unwrap_err().code(), ErrorCode::ThreadBusy);
+        assert!(block_on(one.commit(&busy(&before))).unwrap_err().message().starts_with("fenced"));
+        block_on(one.commit(&busy(&lease))).unwrap();
+        assert_eq!(block_on(two.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
+        before = lease;
+    }
+    one.release(&before);
+    block_on(one.prune(&"t".into(), &superstep::core::port::Retention::default())).unwrap();
+    let taken = block_on(two.acquire(&"t".into(), run(1))).unwrap();
+    assert!(taken.fence > before.fence);
+    assert!(block_on(one.commit(&busy(&before))).unwrap_err().message().starts_with("fenced"));
+    block_on(two.commit(&busy(&taken))).unwrap();
+}
+
+/// P7: the threads of a closed checkpointer can be acquired immediately.
+#[test]
+fn what_a_closed_store_held_is_free() {
+    let path = folder().join("closed.db");
+    let (one, two) = (SqliteCheckpointer::open(&path).unwrap(), SqliteCheckpointer::open(&path).unwrap());
+    block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    drop(one);
+    block_on(two.acquire(&"t".into(), run(2))).unwrap();
+}
+
+/// P7: after a power loss no thread is leased, because no process locks the files of the copy.
+#[test]
+fn a_copy_of_the_file_is_held_by_nobody() {
+    let folder = folder();
+    let (path, copy) = (folder.join("live.db"), folder.join("copy.db"));
+    let live = SqliteCheckpointer::open(&path).unwrap();
+    let lease = block_on(live.acquire(&"t".into(), run(1))).unwrap();
+    block_on(live.commit(&Commit { status: Some(ThreadStatus::Busy), ..Commit::empty(lease, "".into()) })).unwrap();
+    for end in ["", "-wal"] {
+        let name = |path: &std::path::Path| format!("{}{end}", path.display());
+        std::fs::copy(name(&path), name(&copy)).unwrap();
+    }
+    let found = SqliteCheckpointer::open(&copy).unwrap();
+    assert_eq!(block_on(found.status(&"t".into())).unwrap(), Some(ThreadStatus::Idle));
+    block_on(found.acquire(&"t".into(), run(2))).unwrap();
+}
+
+/// P6, P7, H2: a live process without heartbeats is taken over after a while, and its later writes are rejected.
+#[test]
+fn a_store_that_stands_still_is_taken_over_and_fenced() {
+    let path = folder().join("still.db");
+    let one = SqliteCheckpointer::open(&path).unwrap();
+    let two = SqliteCheckpointer::options().lease_timeout(Duration::from_millis(100)).open(&path).unwrap();
+    let old = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    let begun = std::time::Instant::now();
+    let new = loop {
+        match block_on(two.acquire(&"t".into(), run(2))) {
+            Ok(lease) => break lease,
+            Err(error) => assert_eq!(error.code(), ErrorCode::ThreadBusy, "{error}"),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "nobody took over");
+    };
+    assert!(begun.elapsed() >= Duration::from_millis(100) && new.fence > old.fence);
+    let late = block_on(one.commit(&Commit::empty(old, "".into()))).unwrap_err();
+    assert!(late.message().starts_with("fenced"), "{late}");
+    block_on(two.commit(&Commit::empty(new, "".into()))).unwrap();
+}
+
+/// D5, S1, S7: two checkpointers write many threads of one file concurrently; each waits for the other, and nothing
+/// is lost.
+#[test]
+fn two_stores_write_one_file_at_once() {
+    let path = folder().join("both.db");
+    let open = || SqliteCheckpointer::options().busy_timeout(PATIENT).open(&path).unwrap();
+    let stores = [open(), open()];
+    std::thread::scope(|scope| {
+        for (number, store) in stores.iter().enumerate() {
+            scope.spawn(move || {
+                let graph = diary(store.clone(), 20);
+                for thread in 0..4 {
+                    assert_eq!(write(&graph, &format!("{number}-{thread}"), 25).pages.len(), 25);
+                }
+            });
+        }
+    });
+    let graph = diary(SqliteCheckpointer::open(&path).unwrap(), 20);
+    for thread in ["0-0", "0-3", "1-0", "1-3"] {
+        assert_eq!(pages(&graph, thread).unwrap().len(), 25);
+    }
+}
+
+/// D5: runs of two checkpointers alternate on one thread; each continues from the state that the other saved.
+#[test]
+fn runs_of_two_stores_take_turns_on_one_thread() {
+    let path = folder().join("turns.db");
+    let graphs = [0, 1].map(|_| diary(SqliteCheckpointer::open(&path).unwrap(), 4));
+    for pages in 1..=20 {
+        assert_eq!(write(&graphs[pages % 2], "t", pages).pages.len(), pages);
+    }
+    std::thread::scope(|scope| {
+        for graph in &graphs {
+            scope.spawn(move || {
+                for _ in 0..10 {
+                    let held = pages(graph, "t").unwrap().len();
+                    write(graph, "t", held + 1);
+                }
+            });
+        }
+    });
+    let held = pages(&graphs[0], "t").unwrap();
+    assert!(held.iter().enumerate().all(|(number, page)| *page == format!("{number:0>4}")), "{held:?}");
+}
+
+/// S1, P5: a release that could not be written while another process locked the file is written later: the thread is
+/// free, and the checkpointer works as before.
+#[test]
+fn a_thread_given_back_while_nothing_could_be_written_is_free_afterwards() {
+    let path = folder().join("kept.db");
+    let store = SqliteCheckpointer::options().busy_timeout(Duration::from_millis(1)).open(&path).unwrap();
+    let lease = block_on(store.acquire(&"t".into(), run(1))).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    store.release(&lease);
+    let refused = block_on(store.acquire(&"another".into(), run(2))).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::StoreUnavailable, "{refused}");
+    other.execute_batch("ROLLBACK").unwrap();
+    let again = block_on(store.acquire(&"t".into(), run(3))).unwrap();
+    assert!(again.fence > lease.fence);
+    block_on(store.acquire(&"another".into(), run(4))).unwrap();
+}
+
+/// H10, H19: a thread that was acquired for a dropped future is free again.
+#[test]
+fn a_thread_taken_for_nobody_is_free_again() {
+    let path = folder().join("nobody.db");
+    let store = SqliteCheckpointer::options().lease_timeout(Duration::from_millis(300)).open(&path).unwrap();
+    let waker = std::task::Waker::noop();
+    for number in 0..20 {
+        let thread = format!("t{number}").into();
+        let mut taking = Box::pin(store.acquire(&thread, run(1)));
+        // The job is queued, and its result will be dropped.
+        assert!(taking.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
+        drop(taking);
+    }
+    let begun = std::time::Instant::now();
+    for number in 0..20 {
+        while block_on(store.acquire(&format!("t{number}").into(), run(2))).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "t{number} stays taken");
+        }
+    }
+}
+
+/// P6: a file that is opened by two paths is recognized as one, so that leases are found.
+#[test]
+fn a_file_with_two_names_is_one_store() {
+    let folder = folder();
+    let (path, link) = (folder.join("real.db"), folder.join("link.db"));
+    let one = SqliteCheckpointer::open(&path).unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let lease = block_on(one.acquire(&"t".into(), run(1))).unwrap();
+    let two = SqliteCheckpointer::open(&link).unwrap();
+    assert_eq!(block_on(two.acquire(&"t".into(), run(2))).unwrap_err().code(), ErrorCode::ThreadBusy);
+    block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap();
+}
+
+/// S1: while another process holds the write lock for too long, all callers fail after one wait, however many there
+/// are.
+#[test]
+fn many_that_wait_for_a_locked_file_wait_once() {
+    let path = folder().join("locked.db");
+    let store = SqliteCheckpointer::options().busy_timeout(Duration::from_secs(2)).open(&path).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begun = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        for number in 0..20 {
+            let store = &store;
+            scope.spawn(move || {
+                let refused = block_on(store.acquire(&format!("t{number}").into(), run(1))).unwrap_err();
+                assert_eq!((refused.code(), refused.is_retryable()), (ErrorCode::StoreUnavailable, true), "{refused}");
+            });
+        }
+    });
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    other.execute_batch("ROLLBACK").unwrap();
+    block_on(store.acquire(&"t0".into(), run(1))).unwrap();
+}
+
+/// P7: lock files of processes that died before they held a lease are removed by the next process that opens the
+/// file; locked files and other files stay.
+#[test]
+fn locks_of_the_dead_are_swept_away() {
+    let folder = folder();
+    let path = folder.join("swept.db");
+    let open = SqliteCheckpointer::open(&path).unwrap();
+    let held = lock_names(&folder);
+    assert_eq!(held.len(), 1, "{held:?}");
+    let (left, locked) = ("swept.db-holder-0123456789abcdef", "swept.db-holder-fedcba9876543210");
+    let strange = ["swept.db-holder-mine", "swept.db-holder-0123456789ABCDEF", "other.db-holder-0123456789abcdef"];
+    for name in strange.iter().chain([&left, &locked]) {
+        std::fs::write(folder.join(name), "").unwrap();
+    }
+    let lock = std::fs::File::open(folder.join(locked)).unwrap();
+    lock.lock().unwrap();
+
+    let another = SqliteCheckpointer::open(&path).unwrap();
+    let found = lock_names(&folder);
+    assert!(!found.iter().any(|name| name == left), "{found:?}");
+    assert!(strange.iter().chain([&locked]).all(|name| found.iter().any(|found| found == name)), "{found:?}");
+    assert!(found.contains(&held[0]), "a store that is open lost its lock: {found:?}");
+    drop((open, another, lock));
+
+    drop(SqliteCheckpointer::open(&path).unwrap());
+    assert_eq!(lock_names(&folder).len(), strange.len());
+}
+
+/// D5, S1: a new file that many callers open at once is created by one of them and works for all.
+#[test]
+fn a_new_file_is_opened_by_many_at_once() {
+    assert_opened_at_once(|path| SqliteCheckpointer::options().busy_timeout(PATIENT).open(path));
+}
+
+/// P7: checkpointers that are opened and closed repeatedly never remove a lock file that is being created.
+#[test]
+fn a_lock_that_is_being_made_is_not_swept_away() {
+    let path = folder().join("busy.db");
+    let open = || SqliteCheckpointer::options().busy_timeout(PATIENT).open(&path).unwrap();
+    drop(open());
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            scope.spawn(move || {
+                for _ in 0..10 {
+                    let store = open();
+                    let thread = format!("t{number}").as_str().into();
+                    block_on(store.acquire(&thread, run(number))).unwrap();
+                    let other = open();
+                    let refused = block_on(other.acquire(&thread, run(9))).unwrap_err();
+                    assert_eq!(refused.code(), ErrorCode::ThreadBusy, "{refused}");
+                }
+            });
+        }
+    });
+}
+
+/// Returns the names of the lock files next to databases.
+fn lock_names(folder: &std::path::Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.contains("-holder-")).collect()
+}

@@ -1,0 +1,159 @@
+//! Configuration of the command line: `superstep.toml`, the environment, flags, and defaults.
+//!
+//! Without a configured checkpointer, threads are stored in `.superstep/superstep.db` in the current folder, so
+//! that another process can resume a stopped thread. The file is created when the first run needs it.
+
+use std::path::{Path, PathBuf};
+
+use superstep::ErrorCode;
+use superstep::settings::{CheckpointerSettings, SettingOrigin, Settings};
+use superstep_scheduler::store::StoreLocation;
+use superstep_server::ServerConfig;
+
+use crate::args::{AssistantArgs, FamilyArgs, GlobalArgs};
+use crate::error::CliError;
+use crate::extensions::Extensions;
+use crate::graphs;
+use crate::output::Output;
+
+/// Default location of threads.
+pub(crate) const USUAL_STORE: &str = ".superstep/superstep.db";
+
+/// Folder of the assistant's sample data.
+pub(crate) const ASSISTANT: &str = ".superstep/assistant";
+
+/// Name of the calendar file, in the folder of the threads.
+const CALENDARS: &str = "scheduler.db";
+
+/// Configuration of the command line.
+pub(crate) struct CliConfig {
+    pub(crate) settings: Settings,
+    /// Base folder of relative paths in the settings.
+    pub(crate) folder: PathBuf,
+    pub(crate) is_offline: bool,
+    /// Extensions of this build.
+    pub(crate) extras: Extensions,
+    /// Settings of the debate application.
+    pub(crate) debate: superstep_debate::Settings,
+    /// Settings of the suggestions agent.
+    pub(crate) suggestions: superstep_suggestions::Settings,
+    /// Settings of the assistant.
+    pub(crate) assistant: superstep_assistant::Settings,
+    /// Family whose calendar the scheduler manages.
+    pub(crate) family: FamilyArgs,
+    /// True if the location of threads is the default.
+    uses_default_store: bool,
+}
+
+impl CliConfig {
+    /// Loads the settings.
+    pub(crate) fn load(global: &GlobalArgs) -> Result<Self, CliError> {
+        let mut settings = Settings::load(global.config.as_deref(), &global.set)?;
+        let store = settings.explain().iter().find(|row| row.key == "stores.checkpoints");
+        let is_usual_store = store.is_some_and(|row| row.origin == SettingOrigin::Default);
+        if is_usual_store {
+            settings.stores.checkpointer = CheckpointerSettings::Sqlite(USUAL_STORE.into());
+        }
+        let folder = global.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
+        let (debates, suggestions) = Default::default();
+        let extras = global.extras.clone();
+        let assistant = superstep_assistant::Settings::sample(ASSISTANT);
+        let (is_offline, household) = (global.offline, FamilyArgs::default());
+        Ok(Self {
+            settings,
+            folder,
+            is_offline,
+            extras,
+            debate: debates,
+            suggestions,
+            assistant,
+            family: household,
+            uses_default_store: is_usual_store,
+        })
+    }
+
+    /// Configures the assistant from a file, but only if the name refers to its graph: errors in that file must not
+    /// prevent other graphs from running.
+    pub(crate) async fn configure_assistant(&mut self, own: &AssistantArgs, graph: &str) -> Result<(), CliError> {
+        if graphs::refers_to(self, graph, "assistant")
+            && let Some(assistant) = own.load_settings(self.is_offline).await?
+        {
+            self.assistant = assistant;
+        }
+        Ok(())
+    }
+
+    /// Configures the family of the scheduler, if the name refers to its graph.
+    pub(crate) fn configure_family(&mut self, household: &FamilyArgs, graph: &str) {
+        if graphs::refers_to(self, graph, "scheduler") {
+            self.family = household.clone();
+        }
+    }
+
+    /// Settings of the scheduler: a family, and its calendar next to the threads.
+    pub(crate) fn scheduler(&self) -> superstep::Result<superstep_scheduler::Settings> {
+        let place = match &self.settings.stores.checkpointer {
+            CheckpointerSettings::Sqlite(path) => StoreLocation::Sqlite(path.with_file_name(CALENDARS)),
+            CheckpointerSettings::Postgres(url) => StoreLocation::Postgres(url.clone()),
+            _ => StoreLocation::Memory,
+        };
+        match &self.family.family {
+            Some(file) => superstep_scheduler::Settings::from_family_file(place, file),
+            None => Ok(superstep_scheduler::Settings::sample(place)),
+        }
+    }
+
+    /// Opens the storage for a run; creates the default file if it is missing.
+    pub(crate) async fn open_stores(&self, out: &Output) -> Result<ServerConfig, CliError> {
+        self.refuse_network()?;
+        if self.uses_default_store && !Path::new(USUAL_STORE).exists() {
+            make_folder().map_err(|error| {
+                let message = format!("`{USUAL_STORE}` cannot be made: {}", error.kind());
+                CliError::new(ErrorCode::StoreUnavailable, message)
+                    .help("run in a folder that can be written to, or set `stores.checkpoints`")
+            })?;
+            out.print_note(format_args!(
+                "threads are kept in {USUAL_STORE}; set `stores.checkpoints` for another place"
+            ));
+        }
+        Ok(ServerConfig::from_settings(&self.settings).await?)
+    }
+
+    /// Opens the storage for reading; creates nothing.
+    pub(crate) async fn open_stores_read_only(&self) -> Result<ServerConfig, CliError> {
+        self.refuse_network()?;
+        if !self.uses_default_store || Path::new(USUAL_STORE).exists() {
+            return Ok(ServerConfig::from_settings(&self.settings).await?);
+        }
+        let mut settings = self.settings.clone();
+        settings.stores.checkpointer = CheckpointerSettings::Memory;
+        Ok(ServerConfig::from_settings(&settings).await?)
+    }
+
+    fn refuse_network(&self) -> Result<(), CliError> {
+        match &self.settings.stores.checkpointer {
+            CheckpointerSettings::Postgres(_) if self.is_offline => {
+                let message = "threads are kept in a database behind the network, and `--offline` forbids it";
+                Err(CliError::new(ErrorCode::PolicyRefused, message)
+                    .help("superstep … --set stores.checkpoints=memory"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Describes the storage location without secrets.
+    pub(crate) fn store(&self) -> String {
+        match &self.settings.stores.checkpointer {
+            CheckpointerSettings::Sqlite(path) => format!("sqlite:{}", path.display()),
+            CheckpointerSettings::Postgres(_) => "postgres".to_owned(),
+            _ => "memory".to_owned(),
+        }
+    }
+}
+
+/// Creates the folder of the default storage with a `.gitignore`.
+fn make_folder() -> std::io::Result<()> {
+    let folder = Path::new(USUAL_STORE).parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join(".gitignore"), "*\n")
+}

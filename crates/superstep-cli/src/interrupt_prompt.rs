@@ -1,0 +1,270 @@
+//! Prompts for open interrupts at the terminal: a form derived from the JSON Schema of the answer.
+//!
+//! The form only helps to enter an answer; the engine validates it.
+
+use std::io::Write;
+
+use serde_json::{Map, Value};
+use superstep::{ErrorCode, ResumeValues};
+use superstep_server::ThreadInterrupt;
+
+use crate::error::CliError;
+use crate::output::{Output, TextStyle, styled};
+use crate::signals::ShutdownSignals;
+use crate::text::{one_line, truncate, width};
+
+/// Kind of input that a schema requires.
+#[derive(Debug, Clone, PartialEq)]
+enum AnswerForm {
+    YesNo,
+    Choice(Vec<Value>),
+    Text,
+    Whole,
+    Number,
+    /// Fields in order: name, form, and whether the field is required.
+    Fields(Vec<(String, AnswerForm, bool)>),
+    Json,
+}
+
+impl AnswerForm {
+    fn of(schema: Option<&Value>) -> Self {
+        let Some(schema) = schema else { return Self::Json };
+        if let Some(options) = schema["enum"].as_array().filter(|options| !options.is_empty()) {
+            return Self::Choice(options.clone());
+        }
+        let kinds = schema["type"].as_array().and_then(|kinds| kinds.iter().find(|kind| *kind != "null"));
+        match kinds.unwrap_or(&schema["type"]).as_str() {
+            Some("boolean") => Self::YesNo,
+            Some("string") => Self::Text,
+            Some("integer") => Self::Whole,
+            Some("number") => Self::Number,
+            Some("object") => Self::fields(schema),
+            _ => Self::Json,
+        }
+    }
+
+    fn fields(schema: &Value) -> Self {
+        let Some(fields) = schema["properties"].as_object().filter(|fields| !fields.is_empty()) else {
+            return Self::Json;
+        };
+        let is_required = |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|it| it == name));
+        let field = |(name, of): (&String, &Value)| (name.clone(), Self::of(Some(of)), is_required(name));
+        let mut fields: Vec<_> = fields.iter().map(field).collect();
+        fields.sort_by_key(|(_, _, is_required)| !is_required);
+        Self::Fields(fields)
+    }
+
+    /// Describes the accepted input.
+    fn hint(&self) -> String {
+        match self {
+            Self::YesNo => "yes or no [y/n]".to_owned(),
+            Self::Choice(options) => format!("choose [1-{}]", options.len()),
+            Self::Text => "text".to_owned(),
+            Self::Whole => "a whole number".to_owned(),
+            Self::Number => "a number".to_owned(),
+            Self::Fields(_) | Self::Json => "JSON".to_owned(),
+        }
+    }
+
+    /// Parses input as an answer.
+    fn read(&self, text: &str) -> Result<Value, String> {
+        let text = text.trim();
+        let json = || serde_json::from_str::<Value>(text);
+        match self {
+            Self::YesNo => match text.to_lowercase().as_str() {
+                "y" | "yes" | "true" => Ok(true.into()),
+                "n" | "no" | "false" => Ok(false.into()),
+                _ => Err("expected yes or no".to_owned()),
+            },
+            Self::Choice(options) => {
+                let is_named = |option: &&Value| option.as_str() == Some(text) || json().is_ok_and(|it| it == **option);
+                let at = || options.get(text.parse::<usize>().ok()?.checked_sub(1)?);
+                let found = options.iter().find(is_named).or_else(at);
+                found.cloned().ok_or_else(|| format!("expected one of {}", listed(options)))
+            }
+            Self::Text => Ok(json().ok().filter(Value::is_string).unwrap_or_else(|| text.into())),
+            Self::Whole => text.parse::<i64>().map(Value::from).map_err(|_| "expected a whole number".to_owned()),
+            Self::Number => json().ok().filter(Value::is_number).ok_or_else(|| "expected a number".to_owned()),
+            Self::Fields(_) | Self::Json => json().map_err(|error| format!("expected JSON: {error}")),
+        }
+    }
+}
+
+fn listed(options: &[Value]) -> String {
+    options.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), one_line)
+}
+
+/// Parses the answers of a flag. If several interrupts are open, the text must be a JSON object with their names.
+pub(crate) fn parse_answers(questions: &[ThreadInterrupt], text: &str) -> Result<ResumeValues, CliError> {
+    let refuse = |message: String| CliError::new(ErrorCode::InvalidResume, message);
+    if let [question] = questions {
+        let answer = AnswerForm::of(question.schema.as_ref()).read(text).map_err(refuse)?;
+        return Ok(ResumeValues::from([(question.id, answer)]));
+    }
+    let named: Map<String, Value> = serde_json::from_str(text).map_err(|_| {
+        let example = questions.iter().map(|question| format!("\"{}\": …", question.name)).collect::<Vec<_>>();
+        refuse(format!("{} questions are open, and one answer was given", questions.len()))
+            .help(format!("name them: --answer '{{{}}}'", example.join(", ")))
+    })?;
+    let mut answers = ResumeValues::new();
+    for (name, answer) in named {
+        let is_meant = |question: &&ThreadInterrupt| question.name == name || question.id.to_string() == name;
+        let question = questions.iter().find(is_meant).ok_or_else(|| {
+            let known: Vec<&str> = questions.iter().map(|question| question.name.as_str()).collect();
+            refuse(format!("no question `{name}`")).help(superstep::core::suggest::did_you_mean_or_list(&name, &known))
+        })?;
+        answers.insert(question.id, answer);
+    }
+    Ok(answers)
+}
+
+/// Prints the question of an interrupt.
+pub(crate) fn print_question(question: &ThreadInterrupt, out: &Output) {
+    out.print_note(format_args!(" {} {}", styled(TextStyle::Asks, "?"), one_line(text(question))));
+    let most = width().saturating_sub(5);
+    match &question.value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            // The question itself is printed above.
+            for (name, value) in fields.iter().filter(|(name, _)| *name != "question") {
+                out.print_note(format_args!("   {}", truncate(&format!("{name}: {}", shown(value)), most)));
+            }
+        }
+        other => out.print_note(format_args!("   {}", truncate(&shown(other), most))),
+    }
+}
+
+/// Returns the text of an interrupt for the user.
+pub(crate) fn text(question: &ThreadInterrupt) -> &str {
+    question.text.as_deref().or_else(|| question.value["question"].as_str()).unwrap_or(&question.name)
+}
+
+/// Prompts for the answers to all interrupts; `None` if the user aborted.
+pub(crate) async fn prompt_answers(
+    questions: &[ThreadInterrupt],
+    out: &Output,
+) -> Result<Option<ResumeValues>, CliError> {
+    let mut interrupts = ShutdownSignals::new()?;
+    let mut answers = ResumeValues::new();
+    for question in questions {
+        print_question(question, out);
+        let Some(answer) = prompt_form(&AnswerForm::of(question.schema.as_ref()), "", out, &mut interrupts).await
+        else {
+            return Ok(None);
+        };
+        answers.insert(question.id, answer);
+    }
+    Ok(Some(answers))
+}
+
+/// Prompts for the fields of a form in order.
+async fn prompt_form(form: &AnswerForm, name: &str, out: &Output, interrupts: &mut ShutdownSignals) -> Option<Value> {
+    let AnswerForm::Fields(fields) = form else {
+        return prompt_field(form, name, true, (out, interrupts)).await.flatten();
+    };
+    let mut answer = Map::new();
+    for (name, form, is_required) in fields {
+        if let Some(value) = prompt_field(form, name, *is_required, (out, interrupts)).await? {
+            answer.insert(name.clone(), value);
+        }
+    }
+    Some(Value::Object(answer))
+}
+
+/// Prompts for one field until the input is valid: `None` if the user aborted, `Some(None)` if the field was left
+/// out.
+async fn prompt_field(
+    form: &AnswerForm,
+    name: &str,
+    is_required: bool,
+    (out, interrupts): (&Output, &mut ShutdownSignals),
+) -> Option<Option<Value>> {
+    if let AnswerForm::Choice(options) = form {
+        for (number, option) in options.iter().enumerate() {
+            out.print_note(format_args!("   {}  {}", number + 1, shown(option)));
+        }
+    }
+    let name = if name.is_empty() { String::new() } else { format!("{name}, ") };
+    let leave = if is_required { "" } else { ", or nothing" };
+    loop {
+        let mut stderr = anstream::stderr();
+        // If the terminal is gone, reading the next line returns `None`.
+        let _ = write!(stderr, "   {name}{}{leave}: ", form.hint()).and_then(|()| stderr.flush());
+        let typed = tokio::select! {
+            typed = read_line() => typed?,
+            () = interrupts.next() => {
+                out.print_note("");
+                return None;
+            }
+        };
+        if typed.trim().is_empty() && !is_required {
+            return Some(None);
+        }
+        match form.read(&typed) {
+            Ok(answer) => return Some(Some(answer)),
+            Err(wrong) => out.print_note(format_args!("   {wrong}")),
+        }
+    }
+}
+
+/// Reads a line from the keyboard on a thread of its own: a blocking read cannot be cancelled, and the runtime
+/// would wait for it at shutdown.
+async fn read_line() -> Option<String> {
+    let (typed, is_typed) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line).unwrap_or_default();
+        typed.send((read > 0).then_some(line))
+    });
+    is_typed.await.ok().flatten()
+}
+
+/// Prompts for confirmation.
+pub(crate) async fn confirm(question: &str, out: &Output) -> Result<bool, CliError> {
+    out.print_note(format_args!(" {} {question}", styled(TextStyle::Asks, "?")));
+    let answer = prompt_form(&AnswerForm::YesNo, "", out, &mut ShutdownSignals::new()?).await;
+    Ok(answer == Some(Value::Bool(true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// R-CLI-16: the schema of an answer becomes a form.
+    #[test]
+    fn what_is_typed_is_read_as_the_schema_says() {
+        let rows = [
+            (json!({ "type": "boolean" }), "Yes", Ok(json!(true))),
+            (json!({ "type": "boolean" }), "maybe", Err("expected yes or no")),
+            (json!({ "enum": ["a", "b"] }), "2", Ok(json!("b"))),
+            (json!({ "enum": ["a", "b"] }), "a", Ok(json!("a"))),
+            (json!({ "enum": ["a", "b"] }), "3", Err("expected one of a, b")),
+            (json!({ "enum": [10, 20] }), "20", Ok(json!(20))),
+            (json!({ "type": "string" }), "true", Ok(json!("true"))),
+            (json!({ "type": ["string", "null"] }), "\"a b\"", Ok(json!("a b"))),
+            (json!({ "type": "integer" }), "1.5", Err("expected a whole number")),
+            (json!({ "type": "number" }), "1.5", Ok(json!(1.5))),
+            (json!({ "type": "array" }), "[1]", Ok(json!([1]))),
+        ];
+        for (schema, typed, expected) in rows {
+            let read = AnswerForm::of(Some(&schema)).read(typed);
+            assert_eq!(read, expected.map_err(str::to_owned), "{schema} {typed}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_asked_for_field_by_field_with_required_ones_first() {
+        let schema = json!({
+            "type": "object", "required": ["ok"],
+            "properties": { "note": { "type": "string" }, "ok": { "type": "boolean" } },
+        });
+        let fields = vec![("ok".to_owned(), AnswerForm::YesNo, true), ("note".to_owned(), AnswerForm::Text, false)];
+        assert_eq!(AnswerForm::of(Some(&schema)), AnswerForm::Fields(fields));
+    }
+}

@@ -1,0 +1,173 @@
+//! Runs one run to its end through the run service: forwards its events to the display, handles Ctrl-C, collects
+//! the result.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use superstep::HistoryQuery;
+use superstep::core::id::{RunId, ThreadId};
+use superstep_server::{
+    Problem, PublishedEvent, RunError, RunRequest, RunService, RunStatus, StopMode, SubscriptionEnd, ThreadInterrupt,
+    ThreadState,
+};
+
+use crate::error::CliError;
+use crate::signals::ShutdownSignals;
+
+/// Exit code of a process stopped by Ctrl-C.
+pub(crate) const STOPPED: u8 = 130;
+
+/// Delay before a run is subscribed to again after a transient error.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Display of a run.
+pub(crate) trait RunDisplay {
+    /// Handles an event.
+    fn on_event(&mut self, told: &PublishedEvent);
+
+    /// Handles the state after a superstep; only called if [`RunDisplay::wants_values`] returns true.
+    fn on_values(&mut self, _state: &ThreadState) {}
+
+    fn wants_values(&self) -> bool {
+        false
+    }
+
+    /// Updates the display as time passes.
+    fn tick(&mut self);
+
+    /// Shows that a stop was requested.
+    fn on_stop_requested(&mut self);
+
+    /// Clears the live display.
+    fn clear(&mut self);
+}
+
+/// Summary of a run that has ended.
+pub(crate) struct RunSummary {
+    pub(crate) thread: ThreadId,
+    pub(crate) run: RunId,
+    pub(crate) graph: String,
+    pub(crate) status: RunStatus,
+    pub(crate) output: Value,
+    pub(crate) questions: Vec<ThreadInterrupt>,
+    pub(crate) failure: Option<RunError>,
+    pub(crate) tokens: u64,
+    pub(crate) duration: Duration,
+}
+
+/// Runs a run to its end.
+pub(crate) async fn run_to_end(
+    desk: &RunService,
+    order: RunRequest,
+    view: &mut dyn RunDisplay,
+) -> Result<RunSummary, CliError> {
+    let (thread, run, graph) = (order.thread.clone(), order.run, order.graph.clone());
+    let (mut interrupts, begun) = (ShutdownSignals::new()?, Instant::now());
+    let after = desk.last_event_number(&thread).await?;
+    desk.start(order).await?;
+    let mut heard = RunProgress { after, ..RunProgress::default() };
+    while heard.follow_events(desk, &thread, view, &mut interrupts).await? {}
+    view.clear();
+    let (record, served) = (desk.get_thread(&thread).await?, desk.graph(&graph)?);
+    let questions = match record.status {
+        RunStatus::AwaitingInput => served.state(&thread).await?.interrupts().cloned().collect(),
+        _ => Vec::new(),
+    };
+    let RunProgress { output, tokens, .. } = heard;
+    let (status, failure, took) = (record.status, record.error, begun.elapsed());
+    Ok(RunSummary { thread, run, graph, status, output, questions, failure, tokens, duration: took })
+}
+
+#[derive(Default)]
+struct RunProgress {
+    after: u64,
+    output: Value,
+    tokens: u64,
+    is_stopping: bool,
+}
+
+impl RunProgress {
+    /// Follows the events of a run. Returns true if more follow, because the subscription lagged or the storage
+    /// failed for a moment.
+    async fn follow_events(
+        &mut self,
+        desk: &RunService,
+        thread: &ThreadId,
+        view: &mut dyn RunDisplay,
+        interrupts: &mut ShutdownSignals,
+    ) -> Result<bool, CliError> {
+        let mut feed = desk.subscribe(thread, Some(self.after)).await?;
+        let mut ticks = tokio::time::interval(Duration::from_millis(80));
+        loop {
+            tokio::select! {
+                told = feed.next() => match told {
+                    Some(told) => self.handle_event(desk, thread, &told, view).await?,
+                    None => break,
+                },
+                _ = ticks.tick() => view.tick(),
+                () = interrupts.next() => self.stop(desk, thread, view),
+            }
+        }
+        match feed.end() {
+            Some(SubscriptionEnd::Lagged) => Ok(true),
+            Some(SubscriptionEnd::Failed(problem)) if problem.is_retryable() => {
+                tokio::select! {
+                    () = tokio::time::sleep(PAUSE) => {}
+                    () = interrupts.next() => self.stop(desk, thread, view),
+                }
+                Ok(true)
+            }
+            Some(SubscriptionEnd::Failed(problem)) => {
+                Err(CliError::from(Problem::clone(problem)).with_resume_hint(thread))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    async fn handle_event(
+        &mut self,
+        desk: &RunService,
+        thread: &ThreadId,
+        told: &PublishedEvent,
+        view: &mut dyn RunDisplay,
+    ) -> Result<(), CliError> {
+        self.after = told.number();
+        let event = told.event();
+        match told.kind() {
+            "on_chain_end" if event["parent_ids"].as_array().is_some_and(Vec::is_empty) => {
+                self.output = event["data"]["output"].clone();
+                if let Value::Object(output) = &mut self.output {
+                    output.remove("__interrupt__");
+                }
+            }
+            "on_chat_model_end" => self.tokens += event["data"]["usage"]["total_tokens"].as_u64().unwrap_or(0),
+            "on_checkpoint" if view.wants_values() && event["metadata"]["path"] == "" => {
+                if let Some(state) = state_at(desk, thread, &event["data"]).await? {
+                    view.on_values(&state);
+                }
+            }
+            _ => {}
+        }
+        view.on_event(told);
+        Ok(())
+    }
+
+    /// Handles Ctrl-C: the first stops the run at its last checkpoint, the second exits without waiting.
+    fn stop(&mut self, desk: &RunService, thread: &ThreadId, view: &mut dyn RunDisplay) {
+        if std::mem::replace(&mut self.is_stopping, true) {
+            view.clear();
+            std::process::exit(i32::from(STOPPED));
+        }
+        view.on_stop_requested();
+        // The run may have ended at this moment; then there is nothing to stop.
+        let _ = desk.stop(thread, StopMode::Cancel);
+    }
+}
+
+async fn state_at(desk: &RunService, thread: &ThreadId, checkpoint: &Value) -> Result<Option<ThreadState>, CliError> {
+    let record = desk.get_thread(thread).await?;
+    let query = HistoryQuery { step: checkpoint["step"].as_i64(), ..HistoryQuery::default() };
+    let states = desk.graph(&record.graph)?.history(thread, &query).await?;
+    let id = checkpoint["checkpoint_id"].as_str().unwrap_or_default();
+    Ok(states.into_iter().find(|state| state.checkpoint_id.to_string() == id))
+}

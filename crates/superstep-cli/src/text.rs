@@ -1,0 +1,189 @@
+//! Text for a terminal: truncated and wrapped to its width, without control characters, and formatted times and
+//! amounts.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Returns the number of columns of the terminal.
+pub(crate) fn width() -> usize {
+    terminal_width().filter(|width| *width >= 20).unwrap_or(80)
+}
+
+#[cfg(unix)]
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+    Some(usize::from(size.ws_col))
+}
+
+#[cfg(not(unix))]
+fn terminal_width() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok()
+}
+
+/// Returns the number of columns of a text.
+pub(crate) fn columns(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// Shortens a text to one line of at most `most` columns, with a mark at the cut.
+pub(crate) fn truncate(text: &str, most: usize) -> String {
+    let text = one_line(text);
+    if columns(&text) <= most {
+        return text;
+    }
+    let (mut taken, mut used) = (String::new(), 0);
+    for letter in text.chars() {
+        used += letter.width().unwrap_or(0);
+        if used + 1 > most {
+            break;
+        }
+        taken.push(letter);
+    }
+    taken.push('…');
+    taken
+}
+
+/// Converts a text to one line. Text from models and storage must not move the cursor or change colours.
+pub(crate) fn one_line(text: &str) -> String {
+    let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Removes control characters except line breaks and tabs.
+pub(crate) fn strip_control_characters(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
+}
+
+/// Formats a value as indented JSON.
+pub(crate) fn pretty(value: &Value) -> String {
+    escaped(&serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+/// Escapes control characters in JSON text: the value stays the same, and the terminal is not affected.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() && letter != '\n' {
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            false => shown.push(letter),
+        }
+    }
+    shown
+}
+
+/// Wraps a text between words into lines of at most `most` columns.
+pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in one_line(text).split(' ').filter(|word| !word.is_empty()) {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && columns(line) + 1 + columns(word) > most {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+/// Pads a text with spaces to a number of columns.
+pub(crate) fn padded(text: &str, most: usize) -> String {
+    format!("{text}{}", " ".repeat(most.saturating_sub(columns(text))))
+}
+
+/// Formats a duration: `0.3 s`, `2 min 5 s`.
+pub(crate) fn format_duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{:.1} s", time.as_secs_f64()),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// Formats an amount: `1 token`, `2 tokens`.
+pub(crate) fn pluralize(number: u64, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Formats a timestamp in local time.
+pub(crate) fn format_timestamp(text: &str) -> String {
+    let moment = text.parse::<jiff::Timestamp>();
+    let local = moment.map(|moment| moment.to_zoned(jiff::tz::TimeZone::system()));
+    local.map_or_else(|_| text.to_owned(), |local| local.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// Summarizes the update of a node.
+pub(crate) fn summary(update: &Value) -> String {
+    match update {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(name, _)| !name.starts_with("__"));
+            fields.map(|(name, value)| format!("{name}: {}", short(value))).collect::<Vec<_>>().join(", ")
+        }
+        Value::Null => String::new(),
+        other => short(other),
+    }
+}
+
+/// Summarizes a value; a list of messages by the content of the last one.
+fn short(value: &Value) -> String {
+    let message = value.as_array().and_then(|list| list.last()).unwrap_or(value);
+    match message["content"].as_str().map_or(value, |_| &message["content"]) {
+        Value::String(text) => one_line(text),
+        other => other.to_string(),
+    }
+}
+
+/// Quotes a word for a shell, if needed.
+pub(crate) fn shell_quote(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-/=,@%+".contains(&byte);
+    match !word.is_empty() && word.bytes().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_letters_take_two_columns_and_control_characters_none() {
+        assert_eq!(truncate("日本語テキスト", 7), "日本語…");
+        assert_eq!(truncate("a\u{1b}[31mb\nc", 20), "a [31mb c");
+        assert_eq!(wrap("日本 語 a b", 6), ["日本", "語 a b"]);
+        assert_eq!(strip_control_characters("a\u{1b}[2Jb\n"), "a[2Jb\n");
+        // The second is the one-character form of the escape sequence introducer, which JSON does not escape.
+        let value = serde_json::json!({ "a": "\u{1b}[2J\u{9b}2J\u{7f}" });
+        assert_eq!(pretty(&value), "{\n  \"a\": \"\\u001b[2J\\u009b2J\\u007f\"\n}");
+        assert_eq!(serde_json::from_str::<Value>(&pretty(&value)).expect("JSON"), value);
+    }
+
+    /// Printed commands can be pasted into a shell.
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_something_else() {
+        let rows = [("a-1:b", "a-1:b"), ("", "''"), ("it's", r"'it'\''s'"), ("$(x)", "'$(x)'")];
+        for (word, expected) in rows {
+            assert_eq!(shell_quote(word), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_node_wrote_is_told_by_field_and_messages_by_their_text() {
+        let update = serde_json::json!({ "n": 1, "messages": [{ "role": "user", "content": "a\nb" }], "__x": 1 });
+        assert_eq!(summary(&update), "n: 1, messages: a b");
+        assert_eq!(summary(&Value::Null), "");
+    }
+
+    #[test]
+    fn times_are_said_in_the_unit_that_fits() {
+        let rows = [(0.34, "0.3 s"), (59.0, "59.0 s"), (125.0, "2 min 5 s"), (7300.0, "2 h 1 min")];
+        for (seconds, expected) in rows {
+            assert_eq!(format_duration(Duration::from_secs_f64(seconds)), expected);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Tests of Ctrl-C and of processes that die: runs are saved and can be resumed.
+
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Folder, silent_provider, steady};
+
+/// Makes the model answer from a file.
+fn heal(folder: &Folder) {
+    folder.set_far("{ provider = \"scripted\", model = \"replies.txt\" }");
+}
+
+const RUN: [&str; 6] = ["run", "talk", "--thread", "t1", "--input", r#"{"text":"hi"}"#];
+
+/// R-CLI-12, R-CLI-13: one Ctrl-C stops and saves the run, ends with 130 and prints the command that resumes it;
+/// that command continues after the finished nodes.
+#[test]
+fn one_interrupt_stops_saves_and_says_how_to_go_on() {
+    let folder = Folder::new("stop");
+    let (provider, model) = silent_provider();
+    folder.set_far(&model);
+    let mut child = folder.command(&RUN).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let told = lines.find(|line| line.contains("note")).unwrap();
+    assert_eq!(steady(&told), " ✓ note      text: hi, please  [time]");
+    // From here on the run waits for its model.
+    let connection = provider.accept().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let rest: Vec<String> = lines.collect();
+    drop(connection);
+    insta::assert_snapshot!(steady(&rest.join("\n")), @r"
+    stopping; once more to leave at once
+     - say       [time]
+    stopped, and saved · [time] · thread t1
+    go on: superstep resume t1
+    ");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(folder.run(&["threads"]).stdout.contains("stopped"));
+    heal(&folder);
+    let resumed = folder.run(&["resume", "t1", "--json"]);
+    assert_eq!((resumed.code, &resumed.json()["output"]["said"]), (0, &"Foxes and dogs".into()));
+    assert!(!resumed.stderr.contains("note"), "what was done is not done again: {}", resumed.stderr);
+}
+
+/// R-CLI-13: a second Ctrl-C does not wait for the run to be saved, ends with 130 and prints nothing more; the run
+/// resumes from what was saved before.
+#[test]
+fn two_interrupts_leave_at_once() {
+    let rows: [(&str, &[&str]); 2] = [("run-twice", &RUN), ("demo-twice", &["demo", "debate", "--model", "far"])];
+    for (name, words) in rows {
+        let folder = Folder::new(name);
+        let (provider, model) = silent_provider();
+        folder.set_far(&model);
+        let mut child = folder.command(words).spawn().unwrap();
+        let _connection = provider.accept().unwrap();
+        // Nothing can be saved while another connection holds the write lock.
+        let other = rusqlite::Connection::open(folder.path().join(".superstep/superstep.db")).unwrap();
+        other.busy_timeout(Duration::from_secs(20)).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line == "stopping; once more to leave at once"));
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}");
+        let rest: Vec<String> = lines.collect();
+        assert!(!rest.iter().any(|line| line.contains("saved") || line.contains("error")), "{rest:?}");
+        other.execute_batch("ROLLBACK").unwrap();
+        let listed = folder.run(&["threads"]).stdout;
+        assert!(listed.contains("running"), "{listed}");
+        if words == RUN {
+            heal(&folder);
+            let resumed = folder.run(&["resume", "t1", "--json"]);
+            assert_eq!((resumed.code, &resumed.json()["output"]["said"]), (0, &"Foxes and dogs".into()));
+        }
+    }
+}
+
+/// R-CLI-4a: the thread of a killed process can be resumed.
+#[test]
+fn a_run_that_died_goes_on() {
+    let folder = Folder::new("died");
+    let (provider, model) = silent_provider();
+    folder.set_far(&model);
+    let mut child = folder.command(&RUN).spawn().unwrap();
+    let connection = provider.accept().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(connection);
+    assert!(folder.run(&["threads"]).stdout.contains("running"));
+    heal(&folder);
+    let resumed = folder.run(&["resume", "t1", "--json"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(resumed.json()["output"]["said"], "Foxes and dogs");
+}

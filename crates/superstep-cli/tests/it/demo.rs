@@ -1,0 +1,166 @@
+//! Tests of the demos, against a graph file with the nodes of the application.
+
+use crate::support::Folder;
+
+const DEBATE: &str = r#"
+name = "debate"
+state.topic = { type = "string", required = true }
+state.maxRounds = { type = "integer", default = 1 }
+state.startTime = { type = "string" }
+state.messages = { type = "messages" }
+nodes.optimist = { kind = "model", model = "voices", prompt = "For: {{topic}}", messages = "messages" }
+nodes.skeptic = { kind = "model", model = "voices", prompt = "Against: {{topic}}", messages = "messages" }
+nodes.moderator = { kind = "model", model = "voices", prompt = "Sum up: {{topic}}", messages = "messages" }
+edges = [
+    { from = "START", to = "optimist" }, { from = "optimist", to = "skeptic" },
+    { from = "skeptic", to = "moderator" }, { from = "moderator", to = "END" },
+]
+"#;
+
+const VOICES: &str =
+    "Clear rules make room for trust: a clinic will use a tool it can answer for, and so will a school.
+Who answers when the rule is older than the tool?
+Trust against speed: nobody has won.
+";
+
+fn hall(name: &str) -> Folder {
+    let folder = Folder::empty(name);
+    let settings = "graphs.debate.path = 'debate.toml'\nmodels.voices = { provider = 'scripted', model = 'voices.txt' }\nmodels.far = { provider = 'openai', model = 'gpt' }\n";
+    [("superstep.toml", settings), ("debate.toml", DEBATE), ("voices.txt", VOICES)]
+        .iter()
+        .for_each(|(file, text)| folder.write(file, text));
+    folder
+}
+
+/// R-CLI-3: a debate as text: kind of model, rounds, agents, summary.
+#[test]
+fn a_debate_is_told_by_rounds_and_voices() {
+    let said = hall("debate").run(&["demo", "debate", "--rounds", "1", "--topic", "Rules for AI?"]);
+    insta::assert_snapshot!(said.shown(), @r"
+    debate · rule-based voices, no language model · thread debate-[id]
+
+    round 1 of 1
+      optimist   Clear rules make room for trust: a clinic will use a tool it can
+                 answer for, and so will a school.
+      skeptic    Who answers when the rule is older than the tool?
+
+    summary
+      moderator  Trust against speed: nobody has won.
+
+    ---
+    threads are kept in .superstep/superstep.db; set `stores.checkpoints` for another place
+    done · [time] · [tokens] · thread debate-[id]
+    [exit 0]
+    ");
+}
+
+/// R-CLI-3, R-CLI-17: an unknown model, and a network model with `--offline`, are rejected.
+#[test]
+fn a_debate_is_refused_with_a_model_that_cannot_speak() {
+    let folder = hall("voices");
+    let unknown = folder.run(&["demo", "debate", "--model", "fra"]);
+    assert!(unknown.code == 78 && unknown.stderr.contains("did you mean `far`?"), "{}", unknown.stderr);
+    let offline = folder.run(&["demo", "debate", "--model", "far", "--offline"]);
+    assert!(offline.code == 77 && offline.stderr.starts_with("error[SS-026]"), "{}", offline.stderr);
+}
+
+/// R-CLI-3, R-CLI-11: this binary cannot run weights; the error names the build that can, before anything is
+/// created.
+#[test]
+fn a_debate_with_weights_needs_another_build() {
+    let folder = Folder::empty("weights");
+    folder.write("superstep.toml", "models.own = { provider = 'local/weights', model = 'own.gguf' }\n");
+    for (name, asked) in [("weights", "local/weights"), ("local/weights", "local/weights"), ("own", "own")] {
+        let said = folder.run(&["demo", "debate", "--model", name]);
+        assert_eq!((said.code, said.stdout.as_str()), (78, ""), "{}", said.stderr);
+        let fact =
+            format!("error[SS-027]: model `{asked}` runs in the process, out of a file of weights, and this build ");
+        assert!(said.stderr.starts_with(&fact), "{}", said.stderr);
+        assert!(said.stderr.contains("-p superstep-weights-cli -- demo debate --model weights"), "{}", said.stderr);
+    }
+    assert!(!folder.path().join(".superstep").exists());
+}
+
+/// R-CLI-7: a debate as JSON Lines has events, then the result.
+#[test]
+fn a_debate_is_told_as_lines_of_json() {
+    let lines = hall("debate-lines").run(&["demo", "debate", "--rounds", "1", "--jsonl"]).lines();
+    assert_eq!(lines.last().unwrap()["status"], "finished");
+    assert!(lines.iter().any(|line| line["event"] == "on_chat_model_stream"));
+}
+
+/// R-CLI-3, R-CLI-9, R-CLI-13: at a terminal the current agent is shown with the progress of the debate; Ctrl-C
+/// stops the debate and prints how to resume it.
+#[cfg(unix)]
+#[test]
+fn a_debate_at_a_terminal_shows_who_speaks_and_stops() {
+    let folder = hall("debate-live");
+    let (_provider, model) = crate::support::silent_provider();
+    folder.write("superstep.toml", &format!("graphs.debate.path = 'debate.toml'\nmodels.voices = {model}\n"));
+    let mut terminal = crate::terminal::Terminal::start(folder.command(&["demo", "debate", "--rounds", "1"]));
+    terminal.until("^C stop");
+    assert!(terminal.seen().contains("  optimist"), "{}", terminal.seen());
+    assert!(terminal.seen().contains("1/3 · "), "{}", terminal.seen());
+    terminal.interrupt();
+    let (seen, code) = terminal.end();
+    assert_eq!(code, 130, "{seen}");
+    assert!(seen.contains("go on: superstep resume debate-"), "{seen}");
+}
+
+/// R-CLI-3, R-CLI-16: a debate that waits for approval prompts with the question of the interrupt, field by field.
+#[cfg(unix)]
+#[test]
+fn a_debate_that_waits_is_answered_at_the_terminal() {
+    let folder = hall("debate-asks");
+    let asks = r#"nodes.approval = { kind = "interrupt", prompt = "Shall the debate go on?", output = "answer", answer = { schema = { type = "object", required = ["approved"], properties = { approved = { type = "boolean" }, note = { type = "string" } } } } }
+state.answer = { type = "object" }
+edges = [
+    { from = "START", to = "optimist" }, { from = "optimist", to = "skeptic" }, { from = "skeptic", to = "approval" },
+    { from = "approval", to = "moderator" }, { from = "moderator", to = "END" },
+]
+"#;
+    let drawing = DEBATE.split("edges = ").next().unwrap();
+    folder.write("debate.toml", &format!("{drawing}{asks}"));
+    let mut terminal = crate::terminal::Terminal::start(folder.command(&["demo", "debate", "--rounds", "1"]));
+    terminal.until("Shall the debate go on?").until("approved, yes or no [y/n]: ").types("y\n");
+    terminal.until("note, text, or nothing: ").types("\n");
+    let (seen, code) = terminal.end();
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("moderator  Trust against speed"), "{seen}");
+}
+
+/// R-CLI-3: the built-in debate needs no project, no key and no network.
+#[test]
+fn a_debate_needs_nothing_but_the_binary() {
+    let said = Folder::empty("debate-alone").run(&["demo", "debate", "--rounds", "1", "--seed", "3", "--offline"]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    for part in [
+        "rule-based voices, no language model",
+        "round 1 of 1",
+        "  optimist   ",
+        "  skeptic    ",
+        "\nsummary\n  moderator  ",
+    ] {
+        assert!(said.stdout.contains(part), "{part}: {}", said.stdout);
+    }
+}
+
+/// R-CLI-3: a debate that is run as a graph has the same title and options in lists as any other debate.
+#[test]
+fn a_debate_that_is_run_as_a_graph_is_noted_like_any_other() {
+    let folder = Folder::empty("debate-noted");
+    let noted = |thread: &str| {
+        let record = &folder.run(&["threads", "show", thread, "--json"]).json()["thread"];
+        (record["title"].clone(), record["options"]["maxRounds"].clone(), record["options"]["approval"].clone())
+    };
+    let expected = ("Remote work".into(), 1.into(), "off".into());
+    let input = r#"{"topic": " Remote work ", "maxRounds": 1}"#;
+    let said = folder.run(&["run", "debate", "--thread", "t1", "--input", input, "--offline"]);
+    assert_eq!((said.code, noted("t1")), (0, expected.clone()), "{}", said.stderr);
+    let demo = folder.run(&["demo", "debate", "--topic", " Remote work ", "--rounds", "1", "--json", "--offline"]);
+    let thread = demo.json()["thread"].as_str().unwrap().to_owned();
+    assert_eq!(noted(&thread), expected);
+    // The annotations of the first run stay.
+    let again = folder.run(&["run", "debate", "--thread", &thread, "--input", r#"{"topic": "Remote work"}"#]);
+    assert_eq!((again.code, noted(&thread)), (0, expected), "{}", again.stderr);
+}

@@ -1,0 +1,258 @@
+//! End-to-end tests of the scheduler, with the real server and the real clock.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde_json::{Value, json};
+use superstep_scheduler::models::EventStatus;
+
+use super::family::{Family, Kept, ahead, at, each, home, weekday};
+use crate::support::Folder;
+
+/// Returns a request for Emma and the car at two o'clock on a weekday.
+fn soccer(day: Date) -> String {
+    format!("Schedule soccer practice for Emma {} at 2pm with the car", weekday(day))
+}
+
+/// Returns the state of a conversation as the command line prints it.
+fn state(folder: &Folder, answer: &Value, words: &[&str]) -> Value {
+    let id = answer["workflow_id"].as_str().unwrap();
+    let said = folder.run(&[&["state", id, "--json"][..], words].concat());
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    said.json()["values"].clone()
+}
+
+/// Returns the successive statuses of the proposed event of a conversation.
+fn statuses(folder: &Folder, answer: &Value) -> Vec<String> {
+    let id = answer["workflow_id"].as_str().unwrap();
+    let supersteps = folder.run(&["history", id, "--json"]).json().as_array().unwrap().len();
+    let states = (0..supersteps).map(|step| state(folder, answer, &["--at", &step.to_string()]));
+    let mut seen: Vec<String> =
+        states.filter_map(|state| state["proposed_event"]["status"].as_str().map(str::to_owned)).collect();
+    seen.dedup();
+    seen
+}
+
+/// R-FAM-115, R-FAM-82, R-FAM-90, R-FAM-92, R-FAM-111: a clear request on an empty calendar creates the event, and
+/// all its data can be read afterwards.
+#[test]
+fn soccer_on_an_empty_calendar() {
+    let folder = home("scheduler-soccer");
+    let (family, day) = (Family::start(&folder), ahead(2));
+    let done = family.say("mom", &soccer(day));
+    assert_eq!((&done["status"], &done["waiting"], &done["errors"]), (&json!("completed"), &Value::Null, &json!([])));
+    let parsed = &done["understood"]["data"];
+    assert_eq!((&parsed["event_type"], &parsed["title"]), (&json!("create"), &json!("Soccer practice")));
+    assert_eq!((&parsed["start_time"], &parsed["end_time"]), (&json!(at(day, 14, 0)), &json!(at(day, 15, 0))));
+    assert_eq!((&parsed["participants"], &parsed["resources"]), (&json!(["emma"]), &json!(["car"])));
+    assert!(done["agent_outputs"]["nl_parser"]["confidence"].as_f64().unwrap() >= 0.9, "{done}");
+    let nodes = ["nl_parser", "scheduling", "resource_manager", "conflict_detection", "confirm_event"];
+    assert_eq!(done["workflow_steps"], json!(nodes));
+    let event = &done["result"]["event"];
+    assert_eq!((&done["result"]["action"], &event["status"]), (&json!("created"), &json!("confirmed")));
+    assert_eq!((&event["start"], &event["end"]), (&json!(at(day, 14, 0)), &json!(at(day, 15, 0))));
+    assert_eq!(family.thread(done["workflow_id"].as_str().unwrap()), (200, done.clone()));
+
+    let values = state(&folder, &done, &[]);
+    assert_eq!(values["workflow_status"], "completed");
+    let checks = values["validation_results"].as_array().unwrap();
+    assert_eq!(each(checks, "step"), ["nl_parsing", "scheduling", "resource_check", "conflict_detection"]);
+    assert!(checks.iter().all(|check| check["passed"] == true), "{checks:?}");
+    assert_eq!(statuses(&folder, &done), ["proposed", "validated", "confirmed"]);
+    let log = values["audit_log"].as_array().unwrap();
+    let (agents, transitions): (Vec<Value>, Vec<Value>) =
+        log.iter().cloned().partition(|entry| entry["step"] != Value::Null);
+    assert_eq!(each(&agents, "step"), nodes[..4]);
+    let steps = ["nl_parsing", "scheduling", "resource_check", "conflict_detection", "confirmation"];
+    assert_eq!((each(&transitions, "to"), transitions[0]["from"].as_str()), (steps.to_vec(), Some("start")));
+
+    assert_eq!(each(&family.on(day), "title"), ["Soccer practice"]);
+    let board = Kept::open(&folder).board();
+    let [kept] = board.events.values().collect::<Vec<_>>()[..] else { panic!("{:?}", board.events) };
+    assert_eq!((kept.status, kept.resources.as_slice()), (EventStatus::Confirmed, &["car".to_owned()][..]));
+    let (_, audit) = family.get("/audit?user_id=mom");
+    let entries = audit["entries"].as_array().unwrap();
+    assert_eq!(each(entries, "action"), ["confirm", "validate", "propose", "create_family"]);
+    let file = family.ask("GET", "/calendar.ics?user_id=mom", "").body;
+    assert_eq!(file.matches("BEGIN:VEVENT").count(), 1, "{file}");
+}
+
+/// R-FAM-116, R-FAM-83, R-FAM-87: a conflict with the dentist moves soccer to half past three, and leaves the
+/// dentist unchanged.
+#[test]
+fn soccer_after_the_dentist() {
+    let folder = home("scheduler-dentist");
+    let (family, day) = (Family::start(&folder), ahead(2));
+    let words = format!("Schedule dentist for Emma on {day} from 14:30 to 15:30 high priority");
+    let dentist = family.plan("mom", &words);
+    assert_eq!((&dentist["title"], &dentist["priority"]), (&json!("Dentist"), &json!("high")));
+    let asked = family.say("mom", &soccer(day));
+    let waiting = &asked["waiting"];
+    assert_eq!((&asked["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("resolution")), "{asked}");
+    let [conflict] = waiting["conflicts"].as_array().unwrap().as_slice() else { panic!("{waiting}") };
+    assert_eq!((&conflict["type"], &conflict["severity"]), (&json!("time_conflict"), &json!("high")), "{conflict}");
+    assert_eq!(conflict["conflicting_event_title"], "Dentist");
+    let found = state(&folder, &asked, &[])["detected_conflicts"].clone();
+    assert_eq!(found["blocking_conflicts"], json!([conflict["id"]]), "{found}");
+
+    let ways = waiting["resolutions"].as_array().unwrap();
+    assert_eq!((&waiting["recommended"], &ways[0]["resolution_id"]), (&json!("res_1"), &json!("res_1")));
+    assert_eq!(ways[0]["strategy"], "move_event", "{waiting}");
+    let moved = |field: &str| {
+        let changes = ways[0]["changes"].as_array().unwrap();
+        changes.iter().find(|change| change["field"] == field).map(|change| change["new_value"].clone())
+    };
+    assert_eq!((moved("start_time"), moved("end_time")), (Some(at(day, 15, 30).into()), Some(at(day, 16, 30).into())));
+    assert!(each(ways, "strategy").contains(&"cancel_event"), "{waiting}");
+
+    let (status, done) = family.answer(&asked, &json!({ "resolution_id": "res_1" }));
+    assert_eq!((status, &done["status"], &done["result"]["action"]), (200, &json!("completed"), &json!("created")));
+    let event = &done["result"]["event"];
+    assert_eq!((&event["status"], &event["start"]), (&json!("confirmed"), &json!(at(day, 15, 30))), "{event}");
+    assert_eq!(event["end"], at(day, 16, 30));
+    let path = format!("/events/{}?user_id=mom", dentist["event_id"].as_str().unwrap());
+    assert_eq!(family.get(&path), (200, dentist));
+    assert_eq!(each(&family.on(day), "title"), ["Dentist", "Soccer practice"]);
+
+    // JSON Lines output has one interrupt.
+    let later = ahead(9);
+    family.plan("mom", &format!("Schedule dentist for Emma on {later} from 14:30 to 15:30 high priority"));
+    let words = format!("Schedule soccer practice for Emma on {later} at 2pm with the car");
+    let demo = ["demo", "scheduler", "--family", "family.json", "--user", "mom", "--say", &words, "--jsonl"];
+    let heard = folder.run(&demo);
+    let interrupts = heard.lines().iter().filter(|line| line["event"] == "on_interrupt").count();
+    assert_eq!((heard.code, interrupts), (10, 1), "{}", heard.stderr);
+}
+
+/// R-FAM-117, R-FAM-86: an unclear request leads to a clarification, and the answer completes it; both messages
+/// stay.
+#[test]
+fn the_thing_with_grandma() {
+    let folder = home("scheduler-grandma");
+    let (family, day) = (Family::start(&folder), ahead(3));
+    let asked = family.say("mom", "Do the thing with grandma");
+    assert_eq!((&asked["status"], &asked["waiting"]["kind"]), (&json!("awaiting_user"), &json!("clarification")));
+    assert!(asked["understood"]["confidence"].as_f64().unwrap() < 0.5, "{asked}");
+    assert!(asked["waiting"]["question"].as_str().unwrap().ends_with('?'), "{asked}");
+    assert!(Kept::open(&folder).board().events.is_empty());
+    let words = format!("dinner with grandma on {} at 6", weekday(day));
+    let (status, done) = family.answer(&asked, &json!({ "text": words }));
+    assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
+    assert_eq!(done["result"]["event"]["start"], at(day, 18, 0), "{done}");
+    let said = done["messages"].as_array().unwrap().iter().filter(|line| line["role"] == "user").cloned();
+    assert_eq!(each(&said.collect::<Vec<_>>(), "content"), ["Do the thing with grandma", &words]);
+}
+
+/// Reads the bytes of the calendar file and its write-ahead log.
+fn bytes(folder: &Folder) -> Vec<Vec<u8>> {
+    let file = |name: &str| std::fs::read(folder.path().join(".superstep").join(name)).unwrap_or_default();
+    vec![file("scheduler.db"), file("scheduler.db-wal")]
+}
+
+/// R-FAM-118, R-FAM-109: a query returns the times when all three are free, and changes no byte of the calendar.
+#[test]
+fn when_is_everyone_free() {
+    let folder = home("scheduler-free");
+    let (family, day) = (Family::start(&folder), ahead(9));
+    family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30"));
+    let before = bytes(&folder);
+    let ask = |path: &str, text: &str| {
+        let (status, answer) = family.post(path, &json!({ "text": text, "user_id": "mom" }));
+        assert_eq!((status, &answer["status"]), (200, &json!("completed")), "{text}: {answer}");
+        assert_eq!(
+            (&answer["understood"]["data"]["event_type"], &answer["result"]["action"]),
+            (&json!("query"), &json!("answered"))
+        );
+        assert_eq!(answer["workflow_steps"], json!(["nl_parser", "query"]));
+        assert_eq!(answer["result"]["query"]["query_type"], "availability");
+        answer["result"]["query"]["results"]["free"].as_array().unwrap().clone()
+    };
+    for path in ["/events", "/query"] {
+        ask(path, "When is everyone free this weekend?");
+        // This weekend may be nearly over; the given day is not.
+        let free = ask(path, &format!("When is everyone free on {day}?"));
+        let time = |text: &str| text.parse::<Timestamp>().unwrap();
+        let (from, to) = (time(&at(day, 14, 30)), time(&at(day, 15, 30)));
+        let all: Vec<_> =
+            each(&free, "start").into_iter().map(time).zip(each(&free, "end").into_iter().map(time)).collect();
+        assert!(all.iter().any(|(_, end)| *end == from) && all.iter().any(|(start, _)| *start == to), "{free:?}");
+        assert!(all.iter().all(|(start, end)| *end <= from || *start >= to), "{free:?}");
+    }
+    assert!(bytes(&folder) == before, "something was written");
+}
+
+/// R-FAM-119, R-FAM-97: a series is at five local time all year, in standard and daylight saving time.
+#[test]
+fn piano_every_week() {
+    let folder = home("scheduler-piano");
+    let (family, day) = (Family::start(&folder), ahead(2));
+    let name = weekday(day);
+    let piano = family.plan("mom", &format!("Piano every {name} at 5pm"));
+    assert_eq!(piano["recurrence_rule"], format!("FREQ=WEEKLY;BYDAY={}", name[..2].to_uppercase()));
+    let file = family.ask("GET", "/calendar.ics?user_id=mom", "").body;
+    assert!(file.contains(&format!("RRULE:FREQ=WEEKLY;BYDAY={}\r\n", name[..2].to_uppercase())), "{file}");
+    let events = family.between(day, ahead(380));
+    let starts = each(&events, "start");
+    let expected: Vec<String> = (0..54).map(|week| at(ahead(2 + 7 * week), 17, 0)).collect();
+    assert_eq!(starts, expected);
+    let offsets = |from: &str, to: &str| starts.windows(2).any(|pair| pair[0].ends_with(from) && pair[1].ends_with(to));
+    assert!(offsets("T17:00:00-05:00", "T17:00:00-04:00") && offsets("T17:00:00-04:00", "T17:00:00-05:00"));
+    assert_eq!(Kept::open(&folder).board().events.len(), 1, "instances are computed");
+}
+
+/// R-FAM-98, R-FAM-101: moving an event to its current time completes and writes nothing. An instance of a series
+/// stays the same instance, however often it is moved.
+#[test]
+fn what_is_so_already_is_done() {
+    let folder = home("scheduler-already");
+    let (family, day) = (Family::start(&folder), ahead(9));
+    let kept = Kept::open(&folder);
+    let later = |weeks: i32| ahead(9 + 7 * weeks);
+    family.plan("mom", &format!("Schedule chess for Emma on {day} at 9am"));
+    family.plan("mom", &format!("Schedule choir for Emma on {day} at 3pm every week 4 times"));
+    let mut rows = vec![format!("Move chess on {day} to 11am")];
+    rows.extend([4, 5].map(|hour| format!("Move choir on {} to {hour}pm", later(1))));
+    for words in rows {
+        let moved = family.say("mom", &words);
+        assert_eq!((&moved["status"], &moved["result"]["action"]), (&json!("completed"), &json!("changed")), "{moved}");
+        let before = (family.between(day, later(6)), kept.revision());
+        let again = family.say("mom", &words);
+        assert_eq!((&again["status"], &again["explanation"]), (&moved["status"], &moved["explanation"]), "{again}");
+        assert_eq!((family.between(day, later(6)), kept.revision()), before, "{words}");
+    }
+    let expected = [at(day, 11, 0), at(day, 15, 0), at(later(1), 17, 0), at(later(2), 15, 0), at(later(3), 15, 0)];
+    assert_eq!(each(&family.between(day, later(6)), "start"), expected);
+    let cancelled = family.say("mom", &format!("Cancel choir on {}", later(1)));
+    assert_eq!(cancelled["result"]["action"], "cancelled", "{cancelled}");
+    let left: Vec<String> = expected.into_iter().filter(|start| *start != at(later(1), 17, 0)).collect();
+    assert_eq!(each(&family.between(day, later(6)), "start"), left);
+}
+
+/// R-FAM-98, R-FAM-99: a series that began weeks ago is moved as a whole: every instance is an hour later on its
+/// own day, past ones too.
+#[test]
+fn a_series_that_began_long_ago_is_moved() {
+    let folder = home("scheduler-series");
+    let family = Family::start(&folder);
+    // The next instance is in nine days, so that no instance is today.
+    let day = |weeks: i32| ahead(9 + 7 * weeks);
+    let at_three = day(-4).strftime("%Y%m%dT150000").to_string();
+    let at_four = at_three.replace("T15", "T16");
+    let lines = [
+        "BEGIN:VCALENDAR",
+        "VERSION:2.0",
+        "BEGIN:VEVENT",
+        "UID:choir@example.org",
+        &format!("DTSTART;TZID=America/New_York:{at_three}"),
+        &format!("DTEND;TZID=America/New_York:{at_four}"),
+        "RRULE:FREQ=WEEKLY;COUNT=8",
+        "SUMMARY:Choir",
+        "END:VEVENT",
+        "END:VCALENDAR",
+        "",
+    ];
+    assert_eq!(family.ask("POST", "/import?user_id=mom", &lines.join("\r\n")).json()["created"], 1);
+    let moved = family.say("mom", "Move all choir to 4pm");
+    assert_eq!((&moved["status"], &moved["result"]["action"]), (&json!("completed"), &json!("changed")), "{moved}");
+    let expected: Vec<String> = (-4..4).map(|weeks| at(day(weeks), 16, 0)).collect();
+    assert_eq!(each(&family.between(day(-6), day(6)), "start"), expected);
+}

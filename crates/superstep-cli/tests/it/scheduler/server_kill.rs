@@ -1,0 +1,184 @@
+//! Tests of servers that are killed while they wait and while they work, and of others that continue.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use jiff::civil::Date;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use superstep_scheduler::calendar::CalendarSnapshot;
+use superstep_scheduler::models::EventStatus;
+
+use super::family::{Family, Kept, ahead, at, each, home};
+use crate::support::Folder;
+
+/// Timeout of every wait in this file.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Time without a write after which no write is expected, even on a busy machine.
+const STILL: Duration = Duration::from_secs(2);
+
+/// Waits until a condition holds.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Asserts that every event of the calendar is confirmed, and occurs once.
+fn check_whole(board: &CalendarSnapshot) {
+    assert!(board.events.values().all(|event| event.status == EventStatus::Confirmed), "{:?}", board.events);
+    let once: BTreeSet<_> = board.events.values().map(|event| (&event.title, event.span)).collect();
+    assert_eq!(once.len(), board.events.len(), "{:?}", board.events);
+}
+
+/// R-FAM-121: after a kill during an open interrupt and a restart, the interrupt has the same id, and the answer
+/// completes the request.
+#[test]
+fn a_question_survives_its_server() {
+    let folder = home("scheduler-waits");
+    let (first, day) = (Family::start(&folder), ahead(9));
+    first.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30 high priority"));
+    let asked = first.say("mom", &format!("Schedule soccer practice for Emma on {day} at 2pm with the car"));
+    assert_eq!(asked["status"], "awaiting_user", "{asked}");
+    drop(first);
+
+    let second = Family::start(&folder);
+    let (status, again) = second.thread(asked["workflow_id"].as_str().unwrap());
+    assert_eq!((status, &again["waiting"]["question_id"]), (200, &asked["waiting"]["question_id"]));
+    assert_eq!(again, asked);
+    let (status, done) = second.answer(&asked, &json!({ "resolution_id": "res_1" }));
+    assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
+    let events = second.on(day);
+    assert_eq!(each(&events, "title"), ["Dentist", "Soccer practice"]);
+    assert_eq!(events[1]["start"], at(day, 15, 30));
+    check_whole(&Kept::open(&folder).board());
+}
+
+/// Builds a request in a conversation with a given id.
+fn request(id: &str, text: &str) -> String {
+    json!({ "text": text, "user_id": "mom", "conversation_id": id }).to_string()
+}
+
+/// Returns the result of a request whose server was killed; a request without a record is sent again.
+fn settled(family: &Family, id: &str, text: &str) -> Value {
+    if family.thread(id).0 == 404 {
+        let reply = family.ask("POST", "/events", &request(id, text));
+        assert_eq!(reply.status, 200, "{}", reply.body);
+    }
+    until("it comes to an end", || family.thread(id).1["status"] != "in_progress");
+    family.thread(id).1
+}
+
+/// R-FAM-121, R-FAM-89, R-SRV-19: killed at any moment of a request, the next server completes the request or it
+/// can be sent again; the event is on the calendar once, with its reservation.
+#[test]
+fn a_request_survives_its_server_at_any_moment() {
+    const KILLS: u32 = 20;
+    let folder = home("scheduler-kills");
+    let mut family = Family::start(&folder);
+    let text = |day: Date| format!("Schedule choir practice for Emma on {day} at 9am with the car");
+    let begun = Instant::now();
+    family.plan("mom", &text(ahead(9)));
+    let whole = begun.elapsed();
+    for kill in 0..KILLS {
+        let (id, day) = (format!("conv_{kill:016x}"), ahead(10 + i32::try_from(kill).unwrap()));
+        let stream = family.send("POST", "/events", &request(&id, &text(day)));
+        // Killed at a different moment each time, the last time when the request may have ended.
+        std::thread::sleep(whole * kill / (KILLS - 2));
+        drop((family, stream));
+        family = Family::start(&folder);
+        let done = settled(&family, &id, &text(day));
+        assert_eq!((&done["status"], &done["result"]["action"]), (&json!("completed"), &json!("created")), "{done}");
+        let events = family.on(day);
+        assert_eq!(each(&events, "start"), [at(day, 9, 0)], "kill {kill}");
+        assert_eq!(events[0]["is_tentative"], false);
+    }
+    let board = Kept::open(&folder).board();
+    check_whole(&board);
+    assert!(board.events.values().all(|event| event.resources == ["car"]), "{:?}", board.events);
+    assert_eq!(board.events.len(), usize::try_from(KILLS).unwrap() + 1);
+}
+
+/// Locks a file for writing until the connection is dropped.
+fn held(folder: &Folder, file: &str) -> Connection {
+    let connection = Connection::open(folder.path().join(".superstep").join(file)).unwrap();
+    connection.busy_timeout(PATIENCE).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    connection
+}
+
+/// Waits until no more writes to the thread storage occur.
+fn until_still(folder: &Folder) {
+    let threads = Connection::open(folder.path().join(".superstep/superstep.db")).unwrap();
+    let version = || threads.query_row("PRAGMA data_version", (), |row| row.get::<_, i64>(0)).unwrap();
+    let (mut last, mut since) = (version(), Instant::now());
+    until("it is still", || {
+        let now = version();
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        since.elapsed() > STILL
+    });
+}
+
+/// Sends a request, and kills the server after the change is in the calendar and before it is in the thread. The
+/// calendar file is locked so that the request waits after `step`, then the thread file so that it waits after the
+/// calendar write.
+fn die_between(folder: &Folder, family: Family, (id, text): (&str, &str), step: &str) {
+    let kept = Kept::open(folder);
+    let calendar = held(folder, "scheduler.db");
+    let stream = family.send("POST", "/events", &request(id, text));
+    until(text, || {
+        family.thread(id).1["workflow_steps"].as_array().and_then(|steps| steps.last()) == Some(&json!(step))
+    });
+    until_still(folder);
+    let threads = held(folder, "superstep.db");
+    let before = kept.revision();
+    calendar.execute_batch("ROLLBACK").unwrap();
+    until("the calendar is written", || kept.revision() > before);
+    drop((family, stream));
+    drop(threads);
+}
+
+/// R-FAM-121, R-FAM-89, R-FAM-98: after a kill between calendar write and checkpoint, the change is found in the
+/// calendar and not made twice, and the request completes normally.
+#[test]
+fn what_is_written_is_not_written_again() {
+    let folder = home("scheduler-between");
+    let (mut family, day) = (Family::start(&folder), ahead(9));
+    let kept = Kept::open(&folder);
+    let later = |weeks: i32| ahead(9 + 7 * weeks);
+    family.plan("mom", &format!("Schedule chess for Emma on {day} at 9am"));
+    family.plan("mom", &format!("Schedule choir for Emma on {day} at 3pm every week 6 times"));
+    let rows = [
+        (format!("Schedule soccer for Emma on {day} at 6pm with the car"), "nl_parser", "created"),
+        (format!("Move chess on {day} to 11am"), "conflict_detection", "changed"),
+        (format!("Move choir on {} to 4pm", later(1)), "conflict_detection", "changed"),
+        (format!("Move choir on {} and all following to 5pm", later(3)), "conflict_detection", "changed"),
+        (format!("Cancel choir on {}", later(2)), "nl_parser", "cancelled"),
+        (format!("Cancel choir on {} and all following", later(4)), "nl_parser", "cancelled"),
+        (format!("Cancel chess on {day}"), "nl_parser", "cancelled"),
+    ];
+    for (place, (text, step, action)) in rows.iter().enumerate() {
+        let id = format!("conv_{place:016x}");
+        die_between(&folder, family, (&id, text), step);
+        let revision = kept.revision();
+        family = Family::start(&folder);
+        let done = settled(&family, &id, text);
+        assert_eq!(
+            (&done["status"], &done["result"]["action"]),
+            (&json!("completed"), &json!(action)),
+            "{text}: {done}"
+        );
+        // A new event is validated and confirmed after its proposal.
+        let more = if *action == "created" { 2 } else { 0 };
+        assert_eq!(kept.revision(), revision + more, "{text}");
+        check_whole(&kept.board());
+    }
+    let events = family.between(day, later(8));
+    let expected = [at(day, 15, 0), at(day, 18, 0), at(later(1), 16, 0), at(later(3), 17, 0)];
+    assert_eq!(each(&events, "start"), expected);
+    assert_eq!(each(&events, "title"), ["Choir", "Soccer", "Choir", "Choir"]);
+}

@@ -1,0 +1,147 @@
+//! Tests of `superstep serve`: the URL on stdout, responses, orderly shutdown.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use crate::server_process::Served;
+use crate::support::{Folder, Said, silent_provider};
+
+/// R-CLI-6a: one line with the URL on stdout; Ctrl-C shuts down in order.
+#[cfg(unix)]
+#[test]
+fn a_server_says_where_it_is_answers_and_stops_in_order() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let folder = Folder::new("serve");
+    let mut child = folder.command(&["serve", "--port", "0"]).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut url = String::new();
+    stdout.read_line(&mut url).unwrap();
+    let address = url.trim().strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /ok HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let said = Said::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, 0);
+    for line in ["review, talk, titles", "store   sqlite:.superstep/superstep.db", "stopping"] {
+        assert!(said.stderr.contains(line), "{line}: {}", said.stderr);
+    }
+    // The storage is closed: a copy of its file is complete.
+    let files = std::fs::read_dir(folder.path().join(".superstep")).unwrap();
+    let files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    let is_left = |file: &String| ["-wal", "-shm", "-holder-"].iter().any(|part| file.contains(part));
+    assert!(files.contains(&"superstep.db".to_owned()) && !files.iter().any(is_left), "{files:?}");
+}
+
+/// R-CLI-13: a second Ctrl-C does not wait for slow runs.
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt_ends_a_server_at_once() {
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let folder = Folder::new("serve-twice");
+    let (provider, model) = silent_provider();
+    folder.set_far(&model);
+    let mut child = folder.command(&["serve", "--port", "0"]).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let address = url.trim().strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let body = r#"{"topic":"Rules","model":"far","detach":true}"#;
+    let (kind, length) = ("application/json", body.len());
+    write!(
+        stream,
+        "POST /api/debate HTTP/1.1\r\nHost: {address}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    // From here on a run waits for its model.
+    let _connection = provider.accept().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("stopping")));
+    let begun = Instant::now();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // An orderly shutdown waits for eight seconds.
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+/// R-CLI-10: a port in use is an error that says so.
+#[test]
+fn a_port_that_is_taken_is_a_clear_error() {
+    let folder = Folder::new("taken");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = folder.run(&["serve", "--port", &port, "--quiet"]);
+    insta::assert_snapshot!(said.shown().replace(&port, "[port]"), @r"
+    ---
+    error[SS-027]: cannot listen on `127.0.0.1` port [port]: address in use
+      help: choose another port, or set `server.port_in_use` to `next`
+      more: superstep explain SS-027
+    [exit 78]
+    ");
+}
+
+/// R-CLI-6a: a public address needs `--insecure`.
+#[test]
+fn an_address_that_others_reach_needs_a_word() {
+    let folder = Folder::new("open");
+    let said = folder.run(&["serve", "--port", "0", "--host", "0.0.0.0"]);
+    assert_eq!(said.code, 77);
+    assert!(said.stderr.contains("--insecure"), "{}", said.stderr);
+}
+
+/// R-CLI-6a: a model whose weights this build cannot run is not configured, is rejected, and its file is not
+/// revealed.
+#[test]
+fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_told() {
+    let folder = Folder::new("serve-weights");
+    folder.set_far("{ provider = \"local/weights\", model = \"MARKER.gguf\" }");
+    let mut child = folder.command(&["serve", "--port", "0"]).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let address = url.trim().strip_prefix("http://").unwrap();
+    let ask = |first: &str, body: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = "Content-Type: application/json\r\nConnection: close";
+        let length = body.len();
+        write!(stream, "{first} HTTP/1.1\r\nHost: {address}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}")
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let refused = ask("POST /api/debate", r#"{"topic":"Rules","model":"far","detach":true}"#);
+    let (settings, health) = (ask("GET /api/debate/settings", ""), ask("GET /api/health", ""));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("model `far` cannot be asked"), "{refused}");
+    let read =
+        |answer: &str| -> serde_json::Value { serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap() };
+    for (answer, told) in [(&settings, "configured"), (&health, "is_configured")] {
+        let models = read(answer)["models"].clone();
+        let far = models.as_array().unwrap().iter().find(|model| model["name"] == "far").unwrap().clone();
+        assert_eq!(far[told], false, "{far}");
+    }
+    assert!([&refused, &settings, &health].iter().all(|answer| !answer.contains("MARKER")));
+}
+
+/// R-CLI-17: with `--offline`, a request that names a network model is rejected before any call, and leaves
+/// nothing.
+#[test]
+fn offline_a_request_that_names_a_service_is_refused() {
+    let folder = Folder::empty("serve-offline");
+    let served = Served::start(&folder, &["--offline"]);
+    for model in ["groq/llama-3.1-8b-instant", "ollama/llama3"] {
+        let body = serde_json::json!({ "topic": "Rules", "model": model, "detach": true });
+        let refused = served.post("/api/debate", &body);
+        assert_eq!((refused.status, &refused.json()["code"]), (503, &"SS-026".into()), "{}", refused.body);
+        assert!(refused.body.contains("`--offline` forbids it"), "{}", refused.body);
+    }
+    assert_eq!(served.get("/api/debates")["debates"], serde_json::json!([]));
+}

@@ -1,0 +1,86 @@
+//! Test fixture: a server process, and plain sockets to send requests.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Child;
+
+use serde_json::Value;
+
+use crate::support::Folder;
+
+/// A server process; killed when dropped.
+pub(crate) struct Served {
+    child: Child,
+    address: String,
+}
+
+impl Served {
+    /// Starts a server on a free port, with more arguments.
+    pub(crate) fn start(folder: &Folder, more: &[&str]) -> Self {
+        // Stderr goes to a file: a pipe without a reader would fill up and block the server.
+        let log = folder.path().join("server.log");
+        let words = [&["serve", "--port", "0"][..], more].concat();
+        let mut child = folder.command(&words).stderr(File::create(&log).unwrap()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        let said = || std::fs::read_to_string(&log).unwrap_or_default();
+        let address = url.trim().strip_prefix("http://").unwrap_or_else(|| panic!("{}", said())).to_owned();
+        Self { child, address }
+    }
+
+    /// Requests an orderly shutdown.
+    #[cfg(unix)]
+    pub(crate) fn stop(&self) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::TERM)
+            .unwrap();
+    }
+
+    /// Sends a request, and returns the response as a stream.
+    pub(crate) fn ask(&self, first: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (address, length) = (&self.address, body.len());
+        write!(stream, "{first} HTTP/1.0\r\nHost: {address}\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
+            .unwrap();
+        BufReader::new(stream)
+    }
+
+    /// Sends a JSON document, and returns the response.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
+        Reply::read(self.ask(&format!("POST {path}"), "Content-Type: application/json\r\n", &body.to_string()))
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Value {
+        Reply::read(self.ask(&format!("GET {path}"), "", "")).json()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Response of a server.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// Header section, with names in lower case.
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    /// Reads a complete response.
+    pub(crate) fn read(mut stream: impl Read) -> Self {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text}"));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
+        Self { status, head: head.to_lowercase(), body: body.to_owned() }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}

@@ -1,0 +1,58 @@
+//! The only place where a run changes its state: inputs, task updates and external updates are applied here.
+//!
+//! The rules of applying are in `apply`; this file clears ephemeral fields before a write and restores them if the
+//! updates are rejected.
+
+use std::sync::Arc;
+
+use super::Machine;
+use super::ephemeral::ClearedFields;
+use crate::apply::{Applied, ApplyOptions, TaskUpdate, UndoLog, apply_with_undo};
+use crate::error::Result;
+
+/// Undo data of one application of updates.
+pub(super) struct AppliedUpdates {
+    back: UndoLog,
+    stale: ClearedFields,
+}
+
+impl Machine {
+    /// Returns the options for updates of nodes.
+    pub(super) fn node_apply_options(&self, keep_undo: bool) -> ApplyOptions {
+        ApplyOptions { strict_set_once: self.config.strict_set_once, undoable: keep_undo, external_source: None }
+    }
+
+    /// Returns the options for external updates: a second value for a `set_once` field is rejected, never ignored.
+    /// The input of a subgraph counts as an update of a node, because a node of the parent graph made it.
+    pub(super) fn external_apply_options(&self, keep_undo: bool, refusal: &'static str) -> ApplyOptions {
+        let from_outside = self.config.parent_task.is_none().then_some(refusal);
+        ApplyOptions { strict_set_once: true, undoable: keep_undo, external_source: from_outside }
+    }
+
+    /// Applies updates to the state, all or nothing.
+    pub(super) fn apply<U>(&mut self, updates: U, rules: ApplyOptions) -> Result<(Applied, AppliedUpdates)>
+    where
+        U: AsRef<[TaskUpdate]> + IntoIterator<Item = TaskUpdate>,
+    {
+        let graph = self.graph.clone();
+        let stale = ClearedFields::clear_before_write(&graph.schema, &mut self.state, &self.written, updates.as_ref());
+        match apply_with_undo(&graph.schema, &mut self.state, &mut self.written, updates, rules) {
+            Ok((mut applied, back)) => {
+                stale.record_changes(&mut applied);
+                Ok((applied, AppliedUpdates { back, stale }))
+            }
+            Err(error) => {
+                stale.restore(&mut self.state);
+                Err(error)
+            }
+        }
+    }
+
+    /// Undoes updates that were applied with `keep_undo`.
+    pub(super) fn undo(&mut self, folded: AppliedUpdates) {
+        if let Some(state) = Arc::get_mut(&mut self.state) {
+            folded.back.run(state, &mut self.written);
+        }
+        folded.stale.restore(&mut self.state);
+    }
+}

@@ -1,0 +1,215 @@
+//! External updates of a thread: state updates, with or without a node, and commands.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::{Machine, Phase};
+use crate::apply::TaskUpdate;
+use crate::checkpoint::{CheckpointSource, PendingEntry};
+use crate::command::TaskOutput;
+use crate::error::{Error, ErrorCode, Result};
+use crate::graph::{END_NAME, START_NAME};
+use crate::id::{NodeId, TaskId};
+use crate::port::ThreadStatus;
+use crate::schedule::{NextTask, Routing, ScheduledAt, schedule_next, sort_and_deduplicate};
+use crate::state::UncheckedUpdate;
+use crate::suggest::did_you_mean;
+
+/// Message for a rejected external update.
+const MISFIT: &str = "the update does not fit the state";
+
+/// The node on whose behalf a state is updated.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum AsNode {
+    /// No node: the scheduled tasks stay.
+    #[default]
+    None,
+    /// The update counts as returned by this node: its edges are followed.
+    Node(String),
+    /// The update counts as an input: the run starts again.
+    Start,
+    /// The update ends the run: no task stays scheduled.
+    End,
+}
+
+impl From<&str> for AsNode {
+    fn from(name: &str) -> Self {
+        match name {
+            START_NAME | "__input__" => Self::Start,
+            END_NAME => Self::End,
+            name => Self::Node(name.to_owned()),
+        }
+    }
+}
+
+/// One external update.
+#[derive(Debug, Clone)]
+pub struct StateUpdate {
+    /// The update.
+    pub update: UncheckedUpdate,
+    /// Node on whose behalf the state is updated.
+    pub as_node: AsNode,
+}
+
+impl Machine {
+    /// Updates the state from outside, several updates as one superstep, and creates a checkpoint.
+    ///
+    /// # Errors
+    /// Returns an error if an update or a node is rejected; nothing is changed then.
+    pub fn update(&mut self, updates: Vec<StateUpdate>) -> Result<()> {
+        let mut folds: Vec<TaskUpdate> = Vec::new();
+        let mut nodes = Vec::new();
+        for StateUpdate { update, as_node } in updates {
+            let who = self.resolve_as_node(&as_node)?;
+            let mut resolved = super::task_finished::validate_update(&self.graph, update, &mut self.warnings)
+                .map_err(|problems| Error::with_diagnostics(ErrorCode::InputInvalid, MISFIT, problems))?;
+            self.assign_ids(&mut resolved);
+            folds.push(TaskUpdate {
+                node: who.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()),
+                update: resolved,
+            });
+            nodes.push((as_node, who));
+        }
+        let (applied, folded) = self.apply(folds, self.external_apply_options(true, MISFIT))?;
+        if let Err(error) = self.schedule_after_update(&nodes) {
+            self.undo(folded);
+            return Err(error);
+        }
+        self.track_changes_since_input(&applied);
+        self.position.step += 1;
+        self.commit_update(applied);
+        if !self.is_finished() {
+            self.save_pending(Vec::new(), Some(ThreadStatus::Interrupted));
+        }
+        Ok(())
+    }
+
+    fn resolve_as_node(&self, as_node: &AsNode) -> Result<Option<NodeId>> {
+        let AsNode::Node(name) = as_node else { return Ok(None) };
+        self.graph.find_node(name).map(Some).ok_or_else(|| {
+            let error = Error::new(ErrorCode::InputInvalid, format!("no node `{name}` to update as"));
+            let names = || self.graph.names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            error.with_help(
+                did_you_mean(name, self.graph.names()).unwrap_or_else(|| format!("the nodes are {}", names())),
+            )
+        })
+    }
+
+    /// Schedules the tasks after updates: the tasks scheduled before, without those of the named nodes, plus the
+    /// successors of those nodes.
+    fn schedule_after_update(&mut self, nodes: &[(AsNode, Option<NodeId>)]) -> Result<()> {
+        let mut kept = self.take_next_tasks();
+        let mut finished: Vec<(Option<NodeId>, Routing)> = Vec::new();
+        for (as_node, id) in nodes {
+            match (as_node, id) {
+                (AsNode::End, _) => {
+                    kept.clear();
+                    self.position.deferred.clear();
+                }
+                (AsNode::Start, _) => {
+                    kept.clear();
+                    finished.push((None, self.entry_routing()?));
+                }
+                (AsNode::Node(_), Some(id)) => {
+                    kept.retain(|due| due.node != *id || due.send.is_some());
+                    let mut leads = Routing { follow_edges: true, targets: SmallVec::new() };
+                    for route in &self.graph.exits[id.index()].routes {
+                        self.evaluate_route(Some(*id), route, &*self.state, &mut leads)?;
+                    }
+                    finished.push((Some(*id), leads));
+                }
+                _ => {}
+            }
+        }
+        if finished.is_empty() {
+            self.position.next_tasks = kept;
+            return Ok(());
+        }
+        self.add_next_tasks(kept, finished);
+        Ok(())
+    }
+
+    /// Schedules the successors of finished tasks in addition to the tasks already scheduled.
+    fn add_next_tasks(&mut self, mut kept: SmallVec<[NextTask; 1]>, finished: Vec<(Option<NodeId>, Routing)>) {
+        let graph = self.graph.clone();
+        // Deferred nodes wait for the kept tasks too, which `advance` does not see.
+        let held = if kept.is_empty() { Vec::new() } else { std::mem::take(&mut self.position.deferred) };
+        schedule_next(&graph, &mut self.position, finished.into_iter());
+        self.position.deferred.extend(held);
+        let mut next = kept.iter().filter_map(|due| due.send.as_ref()).map(|send| send.index + 1).max().unwrap_or(0);
+        for mut due in std::mem::take(&mut self.position.next_tasks) {
+            match &mut due.send {
+                Some(send) => {
+                    Arc::make_mut(send).index = next;
+                    next += 1;
+                }
+                None if kept.iter().any(|old| old.send.is_none() && old.node == due.node) => continue,
+                None => {}
+            }
+            kept.push(due);
+        }
+        sort_and_deduplicate(&graph, &mut kept);
+        self.position.next_tasks = kept;
+    }
+
+    /// Saves a checkpoint and carries over the pending entries of the tasks that are still scheduled: finished
+    /// tasks do not run again, and open interrupts keep their ids.
+    fn commit_update(&mut self, applied: crate::apply::Applied) {
+        let known = std::mem::take(&mut self.pending);
+        self.save_checkpoint(CheckpointSource::Update, applied);
+        let Some(checkpoint) = self.latest_checkpoint else { return };
+        let due: Vec<TaskId> = self.position.next_tasks.iter().map(|due| self.task_id(due)).collect();
+        let kept = known.into_iter().filter(|entry| due.contains(&entry.task));
+        let carried: Vec<PendingEntry> = kept.map(|entry| PendingEntry { checkpoint, ..entry }).collect();
+        if !carried.is_empty() {
+            self.pending.clone_from(&carried);
+            self.save_pending(carried, None);
+        }
+    }
+
+    /// Saves a migrated thread with the current schema before new pending entries are added, because entries have
+    /// the schema version of their checkpoint.
+    pub(super) fn save_migrated(&mut self) {
+        if !self.is_migrated || self.config.lease.is_none() {
+            return;
+        }
+        self.position.next_tasks = self.take_next_tasks();
+        self.commit_update(crate::apply::Applied::default());
+    }
+
+    /// Takes the scheduled tasks, marked with the checkpoint at which they were scheduled so that their ids stay
+    /// the same.
+    fn take_next_tasks(&mut self) -> SmallVec<[NextTask; 1]> {
+        let (head, step) = (self.latest_checkpoint, self.position.step);
+        let mut due = std::mem::take(&mut self.position.next_tasks);
+        if std::mem::take(&mut self.forks_history) {
+            return due;
+        }
+        for task in &mut due {
+            let here = || head.map(|checkpoint| Box::new(ScheduledAt { checkpoint, step, node_name_then: None }));
+            task.scheduled_at = task.scheduled_at.take().or_else(here);
+        }
+        due
+    }
+
+    /// Applies an external command to the thread in its current state, and continues.
+    ///
+    /// # Errors
+    /// Returns an error if the update or the targets are rejected; nothing is changed then.
+    pub fn command(&mut self, output: TaskOutput) -> Result<()> {
+        if self.is_new() {
+            return Err(Error::new(ErrorCode::InputInvalid, "a command needs a thread that has begun")
+                .with_help("give an input first"));
+        }
+        let (update, leads) = self.resolve_command(output)?;
+        let applied = self.apply_input(update)?;
+        let kept = self.take_next_tasks();
+        self.add_next_tasks(kept, vec![(None, leads)]);
+        self.position.step += 1;
+        self.commit_update(applied);
+        self.skip_breakpoint = true;
+        self.phase = Phase::Plan;
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! Routing of finished tasks: evaluates conditional edges, resolves names to nodes, rejects undeclared targets.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::Machine;
+use crate::checkpoint::TriggerKind;
+use crate::command::{Goto, GotoTarget};
+use crate::error::{Error, ErrorCode, Result};
+use crate::field::AnyState;
+use crate::graph::{ConditionalEdge, Endpoint, ResolvedTarget, START_NAME};
+use crate::id::NodeId;
+use crate::schedule::{NextTask, Routing, SendInput};
+use crate::suggest::did_you_mean;
+
+/// The origin of a target: node, trigger and declared targets.
+#[derive(Clone, Copy)]
+pub(super) struct RouteOrigin<'a> {
+    pub(super) node: Option<NodeId>,
+    pub(super) name: &'a str,
+    pub(super) why: TriggerKind,
+    pub(super) allowed: Option<&'a [(ResolvedTarget, Option<String>)]>,
+}
+
+impl Machine {
+    /// Evaluates one conditional edge.
+    pub(super) fn evaluate_route(
+        &self,
+        node: Option<NodeId>,
+        route: &ConditionalEdge,
+        state: &AnyState,
+        leads: &mut Routing,
+    ) -> Result<()> {
+        let name = node.map_or(START_NAME, |node| &self.graph.node(node).name);
+        let decided = catch_unwind(AssertUnwindSafe(|| (route.decide)(state))).unwrap_or_else(|panic| {
+            Err(crate::validation_error::ValidationError::new(format!(
+                "the route panicked: {}",
+                crate::error::panic_message(&*panic)
+            ))
+            .with_code(ErrorCode::NodeFailed))
+        });
+        let go = decided.map_err(|fault| {
+            let error = Error::new(
+                fault.code.unwrap_or(ErrorCode::InvalidRoute),
+                format!("a route of `{name}`: {}", fault.message),
+            );
+            fault.with_help.into_iter().fold(error, Error::with_help)
+        })?;
+        if go.is_empty() && route.targets.is_some() {
+            return Err(Error::new(ErrorCode::InvalidRoute, format!("a route of `{name}` returned nothing"))
+                .with_help("return `Goto::end()` to end this branch"));
+        }
+        let leading = RouteOrigin { node, name, why: TriggerKind::Route, allowed: route.targets.as_deref() };
+        self.add_targets(&leading, go, leads)
+    }
+
+    /// Adds the targets of `go` to the targets of a task.
+    pub(super) fn add_targets(&self, leading: &RouteOrigin<'_>, go: Goto, leads: &mut Routing) -> Result<()> {
+        let RouteOrigin { node, name, why, allowed } = *leading;
+        for hop in go {
+            let (endpoint, send) = match hop {
+                GotoTarget::To(endpoint) => (endpoint, None),
+                GotoTarget::Send(send) => {
+                    let input = SendInput { index: 0, payload: send.payload, timeout: send.timeout };
+                    (send.node, Some(Arc::new(input)))
+                }
+            };
+            let target = match (self.target(name, &endpoint), allowed) {
+                (Ok(target), Some(allowed)) if !allowed.iter().any(|(known, _)| *known == target) => {
+                    return Err(self.undeclared_target(name, &endpoint, allowed));
+                }
+                (Err(_), Some(allowed)) => return Err(self.undeclared_target(name, &endpoint, allowed)),
+                (target, _) => target?,
+            };
+            match (target, send) {
+                (ResolvedTarget::End, None) => {}
+                (ResolvedTarget::End, Some(_)) => {
+                    return Err(Error::new(ErrorCode::InvalidRoute, format!("`{name}` sends a task to the end")));
+                }
+                (ResolvedTarget::Node(id), None) => leads.targets.push(NextTask::new(id, why, node)),
+                (ResolvedTarget::Node(id), send) => {
+                    leads.targets.push(NextTask { send, ..NextTask::new(id, TriggerKind::Send, node) })
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn target(&self, from: &str, endpoint: &Endpoint) -> Result<ResolvedTarget> {
+        match &endpoint.resolve_handle(self.graph.graph_tag) {
+            Endpoint::End => Ok(ResolvedTarget::End),
+            Endpoint::Start => Err(Error::new(ErrorCode::InvalidRoute, format!("`{from}` leads to the start"))),
+            Endpoint::Node(id) if id.index() < self.graph.nodes.len() => Ok(ResolvedTarget::Node(*id)),
+            Endpoint::Node(_) | Endpoint::Handle { .. } => {
+                Err(Error::new(ErrorCode::InvalidRoute, format!("`{from}` leads to a node of another graph")))
+            }
+            Endpoint::Name(name) => self.graph.find_node(name).map(ResolvedTarget::Node).ok_or_else(|| {
+                let names: Vec<String> = self.graph.names().map(|name| format!("`{name}`")).collect();
+                let known = format!("the nodes are {}", names.join(", "));
+                let help = match did_you_mean(name, self.graph.names()) {
+                    Some(near) => format!("{near} {known}"),
+                    None => known,
+                };
+                Error::new(ErrorCode::InvalidRoute, format!("`{from}` leads to `{name}`, which is no node"))
+                    .with_help(help)
+            }),
+        }
+    }
+
+    fn undeclared_target(
+        &self,
+        name: &str,
+        endpoint: &Endpoint,
+        allowed: &[(ResolvedTarget, Option<String>)],
+    ) -> Error {
+        let show = |target: &ResolvedTarget| match target {
+            ResolvedTarget::Node(id) => format!("`{}`", self.graph.node(*id).name),
+            ResolvedTarget::End => "the end".to_owned(),
+        };
+        let returned = match &endpoint.resolve_handle(self.graph.graph_tag) {
+            Endpoint::Node(id) => {
+                self.graph.nodes.get(id.index()).map_or("a node of another graph", |node| &node.name).to_owned()
+            }
+            other => other.to_string(),
+        };
+        let allowed: Vec<String> = allowed.iter().map(|(target, _)| show(target)).collect();
+        Error::new(
+            ErrorCode::InvalidRoute,
+            format!("a route of `{name}` returned `{returned}`, allowed are {}", allowed.join(", ")),
+        )
+        .with_help("add the target to the route, or return one of the declared ones")
+    }
+}

@@ -1,0 +1,339 @@
+//! The start of a run: on a new or a saved thread, with or without an input.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::stored_form::{
+    from_stored_output, restore_checkpoint, restore_position, restore_written_fields, unknown_fields,
+};
+use super::{Machine, MachineConfig, Phase, TaskSlot, TaskStatus};
+use crate::apply::{FieldSet, TaskUpdate};
+use crate::checkpoint::{CheckpointSource, Interrupt, PendingEntry, TaskEntry};
+use crate::error::{Diagnostic, Error, ErrorCode, Result};
+use crate::field::AnyState;
+use crate::graph::{Compat, Topology};
+use crate::id::{CheckpointId, FieldId, InterruptId};
+use crate::port::{CheckpointTuple, ThreadStatus};
+use crate::schedule::{Position, Routing, schedule_next};
+use crate::state::UncheckedUpdate;
+use crate::update::Update;
+use crate::value::AnyValue;
+
+/// Message and help text for a rejected input.
+const INVALID: &str = "the input is not valid";
+const CORRECT: &str = "nothing ran: correct the input and run again";
+
+/// The state of a checkpoint as a run of the same graph left it, so that the next run need not read it again.
+pub struct CachedState {
+    checkpoint: CheckpointId,
+    state: Arc<AnyState>,
+    unknown: FieldSet,
+}
+
+impl CachedState {
+    /// Returns the checkpoint of the state.
+    #[must_use]
+    pub fn checkpoint(&self) -> CheckpointId {
+        self.checkpoint
+    }
+}
+
+impl Machine {
+    /// Returns the state for the next run on the thread; `None` if the state contains more than what is saved.
+    #[must_use]
+    pub fn cached_state(&self) -> Option<CachedState> {
+        let is_saved = self.latest_durable == self.latest_checkpoint
+            && self.unsaved_work.is_none()
+            && self.checkpoint_in_flight.is_none()
+            && !self.is_migrated;
+        let is_whole = !self.graph.schema.fields().iter().any(|field| field.flags.untracked);
+        let checkpoint = self.latest_checkpoint.filter(|_| is_saved && is_whole)?;
+        Some(CachedState { checkpoint, state: self.state.clone(), unknown: self.fields_not_in_checkpoint.clone() })
+    }
+
+    /// Creates a run on the loaded thread, or on a new one.
+    ///
+    /// # Errors
+    /// Returns an error if the loaded checkpoint does not fit the graph.
+    pub fn new(graph: Arc<Topology>, config: MachineConfig, loaded: Option<CheckpointTuple>) -> Result<Self> {
+        Self::with_cached_state(graph, config, loaded, None)
+    }
+
+    /// Same as [`Machine::new`], with a cached state of the loaded checkpoint.
+    ///
+    /// # Errors
+    /// Returns an error if the loaded checkpoint does not fit the graph.
+    pub fn with_cached_state(
+        graph: Arc<Topology>,
+        config: MachineConfig,
+        loaded: Option<CheckpointTuple>,
+        warm: Option<CachedState>,
+    ) -> Result<Self> {
+        let schema = graph.schema.clone();
+        let first_step = if graph.compat == Compat::LangGraph { -2 } else { -1 };
+        let mut machine = Self {
+            state: schema.initial_state(),
+            written: FieldSet::default(),
+            position: Position { step: first_step, ..Position::default() },
+            graph,
+            config,
+            slots: SmallVec::new(),
+            has_ready: false,
+            first_active_slot: 0,
+            folded: None,
+            phase: Phase::Over,
+            latest_checkpoint: None,
+            latest_durable: None,
+            checkpoint_in_flight: None,
+            unsaved_work: None,
+            fields_not_in_checkpoint: FieldSet::default(),
+            migrated: FieldSet::default(),
+            is_migrated: false,
+            starts_history: false,
+            pending_commits: VecDeque::new(),
+            events: Vec::new(),
+            unsaved_events: Vec::new(),
+            saving_events: Vec::new(),
+            answers: None,
+            supersteps: 0,
+            recent: Vec::new(),
+            warnings: Vec::new(),
+            skip_breakpoint: false,
+            forks_history: false,
+            drain: false,
+            cancel: SmallVec::new(),
+            abort: SmallVec::new(),
+            pending: Vec::new(),
+            since_input: None,
+            start_step: first_step,
+        };
+        if let Some(loaded) = loaded {
+            machine.restore(loaded, warm)?;
+        }
+        Ok(machine)
+    }
+
+    /// Restores the position and the state of a checkpoint.
+    fn restore(&mut self, mut loaded: CheckpointTuple, warm: Option<CachedState>) -> Result<()> {
+        let schema = self.graph.schema.clone();
+        match warm.filter(|warm| warm.checkpoint == loaded.checkpoint.id) {
+            Some(warm) => {
+                (self.state, self.fields_not_in_checkpoint) = (warm.state, warm.unknown);
+                self.written = restore_written_fields(&schema, &loaded.checkpoint);
+            }
+            None => {
+                let read = restore_checkpoint(&self.graph, loaded)?;
+                (self.state, self.written, loaded) = (read.state, read.written, read.loaded);
+                self.fields_not_in_checkpoint = unknown_fields(&schema, &loaded);
+                (self.migrated, self.is_migrated) = (read.migrated, read.migrated_from.is_some());
+            }
+        }
+        let checkpoint = &loaded.checkpoint;
+        self.position = restore_position(&self.graph, checkpoint)?;
+        self.start_step = self.position.step;
+        (self.latest_checkpoint, self.latest_durable) = (Some(checkpoint.id), Some(checkpoint.id));
+        // Changes from an earlier process in the same call of this subgraph count too.
+        let same_call = self.config.parent_task.is_some() && checkpoint.parent_task == self.config.parent_task;
+        let known = checkpoint.changes_since_input.as_ref().filter(|_| same_call);
+        self.since_input = known.map(|known| {
+            known.iter().filter_map(|(name, change)| Some((schema.find(name)?, change.clone()))).collect()
+        });
+        self.pending = loaded.pending;
+        Ok(())
+    }
+
+    /// Returns true if nothing has ever been saved on the thread.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.latest_checkpoint.is_none()
+    }
+
+    /// Returns true if no task is scheduled.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.position.next_tasks.is_empty()
+    }
+
+    /// Starts with an input: the reducers apply it, and tasks scheduled before are dropped.
+    ///
+    /// # Errors
+    /// Returns an error that lists everything wrong with the input; nothing is changed then.
+    pub fn start_with_input(&mut self, input: UncheckedUpdate) -> Result<()> {
+        let update = self.read_input(input)?;
+        // A subgraph may share no field with its parent graph: the subgraph then starts from its defaults.
+        if update.is_empty() && !self.graph.input.is_empty() && self.config.parent_task.is_none() {
+            return Err(Error::new(ErrorCode::InputInvalid, "the input is empty")
+                .with_help("give a value for at least one field, or continue the thread without an input"));
+        }
+        let mut changes = self.apply_input(update)?;
+        self.clear_ephemeral(&mut changes);
+        self.since_input = self.config.parent_task.is_some().then(BTreeMap::new);
+        self.pending.clear();
+        self.position.deferred.clear();
+        self.position.step += 1;
+        let start = self.entry_routing()?;
+        schedule_next(&self.graph, &mut self.position, [(None, start)].into_iter());
+        self.save_checkpoint(CheckpointSource::Input, changes);
+        if self.graph.compat == Compat::LangGraph {
+            // LangGraph runs the start as a separate superstep with its own checkpoint.
+            self.position.step += 1;
+            self.save_checkpoint(CheckpointSource::Loop, crate::apply::Applied::default());
+        }
+        self.phase = Phase::Plan;
+        Ok(())
+    }
+
+    /// Continues from the last checkpoint.
+    ///
+    /// # Errors
+    /// Returns an error on a new thread, which has no checkpoint.
+    pub fn continue_from_checkpoint(&mut self) -> Result<()> {
+        if self.is_new() {
+            return Err(Error::new(ErrorCode::InputInvalid, "there is nothing to continue: the thread is new")
+                .with_help("give an input"));
+        }
+        self.save_migrated();
+        if self.is_finished() && self.config.namespace.is_root() {
+            self.save_pending(Vec::new(), Some(ThreadStatus::Idle));
+        }
+        self.skip_breakpoint = true;
+        self.collect_resume_values();
+        self.phase = Phase::Plan;
+        Ok(())
+    }
+
+    fn read_input(&mut self, input: UncheckedUpdate) -> Result<Update> {
+        let mut problems = Vec::new();
+        if let UncheckedUpdate::Json(map) = &input {
+            let is_closed = |id: &FieldId| !self.graph.input.contains(id);
+            let schema = &self.graph.schema;
+            let refused = map.keys().filter(|name| schema.find(name).as_ref().is_some_and(is_closed));
+            problems.extend(refused.map(|name| Diagnostic {
+                pointer: format!("/{name}"),
+                message: format!("field `{name}` is not part of the input"),
+                help: None,
+            }));
+        }
+        let missing = self.missing_required(&input);
+        let mut notes = Vec::new();
+        let resolved = super::task_finished::validate_update(&self.graph, input, &mut notes);
+        notes.into_iter().for_each(|note| self.warn(note));
+        let update = match resolved {
+            Ok(update) => update,
+            Err(more) => {
+                problems.extend(more);
+                Update::new()
+            }
+        };
+        for write in update.writes().iter().filter(|write| !self.graph.input.contains(&write.field)) {
+            let name = &self.graph.schema.field(write.field).name;
+            if !problems.iter().any(|problem| problem.pointer == format!("/{name}")) {
+                let message = format!("field `{name}` is not part of the input");
+                problems.push(Diagnostic { pointer: format!("/{name}"), message, help: None });
+            }
+        }
+        problems.extend(missing);
+        if problems.is_empty() {
+            return Ok(update);
+        }
+        let is_type = |problem: &Diagnostic| {
+            ["expected", "invalid type", "invalid value"].iter().any(|start| problem.message.starts_with(start))
+        };
+        let code = if problems.iter().all(is_type) { ErrorCode::TypeMismatch } else { ErrorCode::InputInvalid };
+        Err(Error::with_diagnostics(code, INVALID, problems).with_help(CORRECT))
+    }
+
+    /// Returns the required fields that are missing in the first input of a thread.
+    fn missing_required(&self, input: &UncheckedUpdate) -> Vec<Diagnostic> {
+        if !self.is_new() {
+            return Vec::new();
+        }
+        let schema = &self.graph.schema;
+        let given = |id: FieldId| match input {
+            UncheckedUpdate::Json(map) => map.contains_key(&*schema.field(id).name),
+            UncheckedUpdate::Typed(update) => update.writes().iter().any(|write| write.field == id),
+        };
+        let missing =
+            schema.iter().filter(|(id, field)| field.flags.required && self.graph.input.contains(id) && !given(*id));
+        missing
+            .map(|(_, field)| Diagnostic {
+                pointer: format!("/{}", field.name),
+                message: format!("required field `{}` is missing", field.name),
+                help: None,
+            })
+            .collect()
+    }
+
+    pub(super) fn apply_input(&mut self, mut update: Update) -> Result<crate::apply::Applied> {
+        self.assign_ids(&mut update);
+        let rules = self.external_apply_options(false, INVALID);
+        let (applied, _) = self.apply(vec![TaskUpdate { node: "input".into(), update }], rules).map_err(|error| {
+            let is_listed = !error.diagnostics().is_empty();
+            if is_listed { error.with_help(CORRECT) } else { error }
+        })?;
+        self.warn_applied(&applied);
+        Ok(applied)
+    }
+
+    pub(super) fn entry_routing(&self) -> Result<Routing> {
+        let mut leads = Routing { follow_edges: true, targets: SmallVec::new() };
+        for route in &self.graph.start.routes {
+            self.evaluate_route(None, route, &*self.state, &mut leads)?;
+        }
+        Ok(leads)
+    }
+
+    /// Creates the task slots of this superstep and restores the pending entries of its tasks.
+    ///
+    /// # Errors
+    /// Returns an error if a stored result does not fit the graph: running the task again would repeat its side
+    /// effects.
+    pub(super) fn prepare_tasks(&mut self) -> Result<()> {
+        self.slots.clear();
+        (self.has_ready, self.first_active_slot) = (true, 0);
+        self.folded = None;
+        for index in 0..self.position.next_tasks.len() {
+            let due = self.position.next_tasks[index].clone();
+            let slot = TaskSlot { due, status: TaskStatus::Ready, records: None };
+            self.slots.push(slot);
+        }
+        if self.pending.is_empty() { Ok(()) } else { self.restore_pending_entries() }
+    }
+
+    fn restore_pending_entries(&mut self) -> Result<()> {
+        let pending = self.pending.clone();
+        for index in 0..self.slots.len() {
+            let id = self.task_id(&self.slots[index].due);
+            let mine: Vec<&PendingEntry> = pending.iter().filter(|entry| entry.task == id).collect();
+            if mine.is_empty() {
+                continue;
+            }
+            let (mut records, mut open): (BTreeMap<String, AnyValue>, Vec<Interrupt>) = Default::default();
+            let mut status = TaskStatus::Ready;
+            for entry in mine {
+                match &entry.entry {
+                    TaskEntry::Done(output) => {
+                        status = TaskStatus::Done { resolved: from_stored_output(&self.graph, output)?, kept: true };
+                    }
+                    TaskEntry::Skipped => status = TaskStatus::Skipped { kept: true },
+                    TaskEntry::Failed(_) | TaskEntry::Rejected(_) => {}
+                    TaskEntry::Interrupt(question) if !self.is_resumed(question.id) => open.push(question.clone()),
+                    TaskEntry::Interrupt(_) | TaskEntry::Resume(_) => {}
+                    TaskEntry::Recorded { key, value } => drop(records.insert(key.clone(), value.clone())),
+                }
+            }
+            if matches!(status, TaskStatus::Ready) && !open.is_empty() {
+                status = TaskStatus::Interrupted(open);
+            }
+            let records = (!records.is_empty()).then(|| Arc::new(records));
+            (self.slots[index].status, self.slots[index].records) = (status, records);
+        }
+        Ok(())
+    }
+
+    fn is_resumed(&self, id: InterruptId) -> bool {
+        self.answers.as_ref().is_some_and(|answers| answers.contains_key(&id))
+    }
+}

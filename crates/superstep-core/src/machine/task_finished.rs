@@ -1,0 +1,347 @@
+//! The end of a task: validates its output against schema and topology and evaluates its conditional edges.
+//!
+//! A superstep of one task applies its update at once, so that its conditional edges see the new state. In a
+//! superstep of several tasks, a conditional edge sees the update of its own node and not those of the siblings.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::ephemeral::ClearedFields;
+use super::routing::RouteOrigin;
+use super::{Machine, MachineEvent, ResolvedOutput, TaskEnd, TaskStatus, protocol_error};
+use crate::apply::{FieldSet, TaskUpdate, apply};
+use crate::checkpoint::{Interrupt, TaskEntry, TriggerKind};
+use crate::command::{CommandScope, Goto, TaskOutput};
+use crate::error::{Diagnostic, Error, ErrorCode, Result};
+use crate::field::AnyState;
+use crate::graph::{BranchPolicy, Compat, Topology};
+use crate::id::NodeId;
+use crate::schedule::Routing;
+use crate::state::UncheckedUpdate;
+use crate::update::Update;
+
+impl Machine {
+    /// Reports that a task has ended.
+    ///
+    /// # Errors
+    /// Returns an error if the task was not running, which is a bug in the engine.
+    pub fn task_ended(&mut self, index: usize, end: TaskEnd) -> Result<()> {
+        if !self.slots.get(index).is_some_and(|slot| matches!(slot.status, TaskStatus::Running)) {
+            // A cancelled task may still report; its result no longer counts.
+            let called_off = matches!(end, TaskEnd::Cancelled)
+                || self.slots.get(index).is_some_and(|slot| matches!(slot.status, TaskStatus::Skipped { .. }));
+            return if called_off { Ok(()) } else { Err(protocol_error("that a task ended")) };
+        }
+        let status = match end {
+            TaskEnd::Finished(output) => self.done(index, output, false),
+            TaskEnd::Cached(output) => self.done(index, output, true),
+            TaskEnd::Interrupted(questions) => TaskStatus::Interrupted(questions),
+            TaskEnd::Paused(nodes) => TaskStatus::Paused(nodes),
+            TaskEnd::Failed(error) => self.failed(index, error),
+            TaskEnd::Cancelled => TaskStatus::Cancelled,
+        };
+        self.slots[index].status = status;
+        self.apply_branch_policy(index);
+        self.save_finished_task(index);
+        Ok(())
+    }
+
+    fn done(&mut self, index: usize, output: TaskOutput, cached: bool) -> TaskStatus {
+        match self.resolve(index, output, cached) {
+            Ok(resolved) => {
+                if self.config.emits_events {
+                    let (task, node) = self.names(index);
+                    let (step, update) = (self.position.step + 1, resolved.update.clone());
+                    self.emit_after_commit(MachineEvent::TaskFinished { task, node, step, update, cached });
+                }
+                TaskStatus::Done { resolved, kept: false }
+            }
+            Err(error) => self.failed(index, error),
+        }
+    }
+
+    fn failed(&mut self, index: usize, error: Error) -> TaskStatus {
+        let node = self.graph.node(self.slots[index].due.node).name.clone();
+        let error = error.with_node(&*node).with_step(self.position.step + 1);
+        if self.config.emits_events {
+            let (task, node) = self.names(index);
+            self.emit_after_commit(MachineEvent::TaskFailed {
+                task,
+                node,
+                step: self.position.step + 1,
+                error: error.clone(),
+            });
+        }
+        TaskStatus::Failed(error)
+    }
+
+    pub(super) fn names(&self, index: usize) -> (crate::id::TaskId, Arc<str>) {
+        let due = &self.slots[index].due;
+        (self.task_id(due), self.graph.node(due.node).name.clone())
+    }
+
+    fn resolve(&mut self, index: usize, output: TaskOutput, cached: bool) -> Result<ResolvedOutput> {
+        let node = self.slots[index].due.node;
+        let mut resolved = ResolvedOutput { cached, ..ResolvedOutput::default() };
+        for draft in output.updates {
+            let mut notes = Vec::new();
+            let update = validate_update(&self.graph, draft, &mut notes);
+            notes.into_iter().for_each(|note| self.warn(note));
+            let update = update.map_err(|problems| {
+                let is_unknown = problems.iter().any(|problem| problem.message.starts_with("no field"));
+                let code = if is_unknown { ErrorCode::UnknownField } else { ErrorCode::TypeMismatch };
+                let error = Error::with_diagnostics(code, "its update does not fit the state", problems);
+                if is_unknown {
+                    error
+                } else {
+                    error.with_help("return values of the fields' types, or change the types")
+                }
+            })?;
+            match resolved.update.is_empty() {
+                true => resolved.update = update,
+                false => resolved.update.extend(update),
+            }
+        }
+        self.check_private_writes(node, &resolved.update)?;
+        self.assign_ids(&mut resolved.update);
+        if let Some(outward) = output.parent_command {
+            if self.config.namespace.is_root() {
+                let (from, text) = (&self.graph.name, "there is no graph around it");
+                return Err(Error::new(
+                    ErrorCode::InvalidRoute,
+                    format!("a command for a graph around `{from}`: {text}"),
+                )
+                .with_help("use the command only in a graph that runs inside another"));
+            }
+            debug_assert!(outward.scope != CommandScope::Here, "an outward command speaks to another graph");
+            resolved.outward = Some(outward);
+            return Ok(resolved);
+        }
+        let replaces_edges = output.skip_edges || output.goto.is_some() && self.graph.compat == Compat::Strict;
+        resolved.leads.follow_edges = !replaces_edges;
+        let by_goto =
+            RouteOrigin { node: Some(node), name: &self.graph.node(node).name, why: TriggerKind::Goto, allowed: None };
+        if let Some(goto) = output.goto {
+            self.add_targets(&by_goto, goto, &mut resolved.leads)?;
+        }
+        if !output.sends.is_empty() {
+            self.add_targets(&by_goto, Goto::sends(output.sends), &mut resolved.leads)?;
+        }
+        let routes = !replaces_edges && !self.graph.exits[node.index()].routes.is_empty();
+        if self.slots.len() == 1 && self.quorum(node).is_none_or(|needed| needed <= 1) {
+            self.apply_single_task(node, &mut resolved, routes)?;
+        } else if routes {
+            self.route_on_copy(node, &mut resolved)?;
+        }
+        Ok(resolved)
+    }
+
+    /// Applies a superstep of one task at once, routes on the result, and undoes the update if a conditional edge
+    /// fails.
+    fn apply_single_task(&mut self, node: NodeId, resolved: &mut ResolvedOutput, routes: bool) -> Result<()> {
+        let mut folded = None;
+        if !resolved.update.is_empty() {
+            let rules = self.node_apply_options(routes);
+            let keep = self.config.emits_events;
+            let update = if keep { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
+            folded = Some(self.apply([TaskUpdate { node: self.graph.node(node).name.clone(), update }], rules)?);
+        }
+        let (applied, folded) = folded.unzip();
+        if routes {
+            let state = self.state.clone();
+            let decided = self.route(node, &*state, &mut resolved.leads);
+            drop(state);
+            if let Err(error) = decided {
+                folded.into_iter().for_each(|folded| self.undo(folded));
+                return Err(error);
+            }
+        }
+        self.folded = Some(applied.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Routes a superstep of several tasks on a private copy of the state that has only this task's update.
+    fn route_on_copy(&mut self, node: NodeId, resolved: &mut ResolvedOutput) -> Result<()> {
+        let mut private = self.state.clone();
+        let mut written: FieldSet = self.written.clone();
+        let updates = [TaskUpdate { node: self.graph.node(node).name.clone(), update: resolved.update.clone() }];
+        let rules = self.node_apply_options(false);
+        ClearedFields::clear_before_write(&self.graph.schema, &mut private, &written, &updates);
+        apply(&self.graph.schema, &mut private, &mut written, updates, rules)?;
+        self.route(node, &*private, &mut resolved.leads)
+    }
+
+    fn route(&self, node: NodeId, state: &AnyState, leads: &mut Routing) -> Result<()> {
+        let mut routes = self.graph.exits[node.index()].routes.iter();
+        routes.try_for_each(|route| self.evaluate_route(Some(node), route, state, leads))
+    }
+
+    pub(super) fn resolve_command(&mut self, output: TaskOutput) -> Result<(Update, Routing)> {
+        let mut update = Update::new();
+        for draft in output.updates {
+            let more = validate_update(&self.graph, draft, &mut self.warnings);
+            update.extend(more.map_err(|problems| {
+                Error::with_diagnostics(ErrorCode::InputInvalid, "the update does not fit the state", problems)
+            })?);
+        }
+        let mut leads = Routing::default();
+        let (goto, sends) = (output.goto.unwrap_or_default(), Goto::sends(output.sends));
+        let by_command = RouteOrigin { node: None, name: "command", why: TriggerKind::Update, allowed: None };
+        self.add_targets(&by_command, goto, &mut leads)?;
+        self.add_targets(&by_command, sends, &mut leads)?;
+        Ok((update, leads))
+    }
+
+    /// Assigns ids where an update needs them, once, before anything is stored.
+    pub(super) fn assign_ids(&self, update: &mut Update) {
+        let world = &self.config.environment;
+        for write in update.writes_mut() {
+            let ops = &self.graph.schema.field(write.field).ops;
+            ops.assign_ids(&mut write.value, &mut || crate::id::CheckpointId::from_bits(world.new_id()).to_string());
+        }
+    }
+
+    fn check_private_writes(&self, node: NodeId, update: &Update) -> Result<()> {
+        let schema = &self.graph.schema;
+        if schema.private.is_empty() {
+            return Ok(());
+        }
+        let declared = self.graph.node(node).writes.as_deref().unwrap_or_default();
+        let wrote = update
+            .writes()
+            .iter()
+            .find(|write| schema.private.contains(&write.field) && !declared.contains(&write.field));
+        match wrote {
+            None => Ok(()),
+            Some(write) => {
+                let name = &schema.field(write.field).name;
+                Err(Error::new(
+                    ErrorCode::UnknownField,
+                    format!("it wrote private field `{name}` without declaring it"),
+                )
+                .with_help(format!("declare it: `.writes([\"{name}\"])`")))
+            }
+        }
+    }
+
+    /// Cancels siblings that a failure or enough successes make unnecessary.
+    fn apply_branch_policy(&mut self, index: usize) {
+        let node = self.slots[index].due.node;
+        if self.branch_policy(node) == BranchPolicy::FailFast
+            && matches!(self.slots[index].status, TaskStatus::Failed(_))
+        {
+            return self.cancel_siblings(|_| true, false);
+        }
+        if self.quorum(node).is_some_and(|needed| self.succeeded(node) >= needed) {
+            self.cancel_siblings(|slot| slot.due.node == node, true);
+        }
+    }
+
+    fn branch_policy(&self, node: NodeId) -> BranchPolicy {
+        match self.graph.node(node).branch {
+            BranchPolicy::Inherit => self.config.branch_policy,
+            own => own,
+        }
+    }
+
+    /// Returns the number of tasks of a node that must succeed, or `None` if all must.
+    pub(super) fn quorum(&self, node: NodeId) -> Option<usize> {
+        // A quorum set for the whole graph applies to fan-outs only.
+        let is_alone = || self.slots.iter().filter(|slot| slot.due.node == node).nth(1).is_none();
+        match self.branch_policy(node) {
+            BranchPolicy::Quorum(_) if self.graph.node(node).branch == BranchPolicy::Inherit && is_alone() => None,
+            BranchPolicy::Quorum(needed) => Some(needed),
+            BranchPolicy::Race => Some(1),
+            _ => None,
+        }
+    }
+
+    pub(super) fn succeeded(&self, node: NodeId) -> usize {
+        let mine = self.slots.iter().filter(|slot| slot.due.node == node);
+        mine.filter(|slot| matches!(slot.status, TaskStatus::Done { .. })).count()
+    }
+
+    fn cancel_siblings(&mut self, which: impl Fn(&super::TaskSlot) -> bool, for_good: bool) {
+        for (index, slot) in self.slots.iter_mut().enumerate().filter(|(_, slot)| which(slot)) {
+            let is_running = matches!(slot.status, TaskStatus::Running);
+            let waits = matches!(slot.status, TaskStatus::Interrupted(_) | TaskStatus::Paused(_));
+            let is_open = is_running || waits || matches!(slot.status, TaskStatus::Ready | TaskStatus::Failed(_));
+            match for_good {
+                true if is_running => self.cancel.push(index),
+                // The task may have finished already: then its result is kept.
+                false if is_running => self.abort.push(index),
+                _ => {}
+            }
+            if for_good && is_open {
+                slot.status = TaskStatus::Skipped { kept: false };
+            } else if matches!(slot.status, TaskStatus::Ready) {
+                slot.status = TaskStatus::Cancelled;
+            }
+        }
+    }
+
+    /// Saves a finished task while others still run, so that it does not run again after a crash.
+    fn save_finished_task(&mut self, index: usize) {
+        if self.config.lease.is_none() || self.config.saves_at_exit || !self.has_open() {
+            return;
+        }
+        // Siblings that were cancelled with it are saved with it: they must not run after a crash either.
+        let called_off = |slot: &super::TaskSlot| matches!(slot.status, TaskStatus::Skipped { kept: false });
+        let skipped = (0..self.slots.len()).filter(|other| *other != index && called_off(&self.slots[*other]));
+        let indices: Vec<usize> = skipped.chain([index]).collect();
+        let entries = self.unsaved_entries(&indices);
+        if !entries.is_empty() {
+            self.save_pending(entries, None);
+        }
+    }
+
+    /// Returns entries for tasks that have ended and are not saved yet.
+    pub(super) fn unsaved_entries(&mut self, indices: &[usize]) -> Vec<crate::checkpoint::PendingEntry> {
+        let mut entries = Vec::new();
+        for index in indices {
+            let entry = match &self.slots[*index].status {
+                TaskStatus::Done { resolved, kept: false } => TaskEntry::Done(self.to_stored_output(resolved)),
+                TaskStatus::Skipped { kept: false } => TaskEntry::Skipped,
+                TaskStatus::Failed(error) => TaskEntry::Failed(error.into()),
+                _ => continue,
+            };
+            entries.extend(self.entry(*index, entry));
+            if let TaskStatus::Done { kept, .. } | TaskStatus::Skipped { kept } = &mut self.slots[*index].status {
+                *kept = true;
+            }
+        }
+        entries
+    }
+
+    /// Returns the interrupts of a task as entries.
+    pub(super) fn interrupt_entries(
+        &self,
+        index: usize,
+        questions: &[Interrupt],
+    ) -> Vec<crate::checkpoint::PendingEntry> {
+        questions.iter().filter_map(|question| self.entry(index, TaskEntry::Interrupt(question.clone()))).collect()
+    }
+}
+
+/// Returns the nodes of the tasks that succeeded.
+pub(super) fn finished_nodes(slots: &[super::TaskSlot]) -> SmallVec<[NodeId; 4]> {
+    slots.iter().filter(|slot| matches!(slot.status, TaskStatus::Done { .. })).map(|slot| slot.due.node).collect()
+}
+
+/// Validates an update against the schema. LangGraph mode drops unknown field names.
+pub(super) fn validate_update(
+    graph: &Topology,
+    draft: UncheckedUpdate,
+    notes: &mut Vec<String>,
+) -> Result<Update, Vec<Diagnostic>> {
+    let draft = match draft {
+        UncheckedUpdate::Json(mut map) if graph.compat == Compat::LangGraph => {
+            // `__root__` stays, so that a result that is not a map is rejected, as in LangGraph.
+            map.retain(|name, _| name == "__root__" || graph.schema.find(name).is_some());
+            UncheckedUpdate::Json(map)
+        }
+        draft => draft,
+    };
+    draft.validate(&graph.schema, notes)
+}

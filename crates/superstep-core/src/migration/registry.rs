@@ -1,0 +1,158 @@
+//! The migrations of a graph: their chain of versions, and the validation of their declarations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Migration, MigrationStep};
+use crate::error::Diagnostic;
+use crate::schema::Schema;
+use crate::suggest::did_you_mean;
+
+/// The migrations of a graph, by start version.
+#[derive(Debug, Clone, Default)]
+pub struct Migrations {
+    pub(super) by_version: BTreeMap<u32, Migration>,
+    /// Versions with more than one migration.
+    duplicate_versions: BTreeSet<u32>,
+}
+
+impl Migrations {
+    /// Adds a migration that starts at this version.
+    pub fn add(&mut self, from: u32, migration: Migration) {
+        if self.by_version.insert(from, migration).is_some() {
+            self.duplicate_versions.insert(from);
+        }
+    }
+
+    /// Returns true if there is no migration.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_version.is_empty()
+    }
+
+    /// Returns the migrations from a version to the newest, each with its start version; `None` if the chain has a
+    /// gap.
+    pub(super) fn chain(&self, from: u32, newest: u32) -> Option<Vec<(u32, &Migration)>> {
+        let (mut at, mut chain) = (from, Vec::new());
+        while at < newest {
+            let migration = self.by_version.get(&at).filter(|migration| migration.to_version > at)?;
+            chain.push((at, migration));
+            at = migration.to_version;
+        }
+        Some(chain)
+    }
+
+    /// Returns the names of fields that threads of this version no longer have, though a checkpointer may still
+    /// return them.
+    pub(super) fn removed_fields(&self, version: u32) -> BTreeSet<&str> {
+        let mut retired = BTreeSet::new();
+        for step in self.steps().filter(|(to, _)| *to <= version).map(|(_, step)| step) {
+            if let MigrationStep::Rename { from: gone, .. } | MigrationStep::Remove { field: gone } = step {
+                retired.insert(&**gone);
+            }
+            if let MigrationStep::Rename { to: made, .. } | MigrationStep::Add { field: made, .. } = step {
+                retired.remove(&**made);
+            }
+        }
+        retired
+    }
+
+    /// Iterates over all steps in order, with the target version of their migration.
+    fn steps(&self) -> impl Iterator<Item = (u32, &MigrationStep)> + Clone {
+        self.by_version.values().flat_map(|migration| migration.steps.iter().map(|step| (migration.to_version, step)))
+    }
+
+    /// Returns the former names of nodes, each with the current one.
+    pub(crate) fn former_node_names(&self) -> Vec<(Arc<str>, Arc<str>)> {
+        let renamed = self.steps().enumerate().filter_map(|(place, (_, step))| match step {
+            MigrationStep::RenameNode { from, to } => Some((place, from, to)),
+            _ => None,
+        });
+        let newest = |place: usize, name: &Arc<str>| {
+            self.steps().skip(place + 1).fold(name.clone(), |name, (_, step)| match step {
+                MigrationStep::RenameNode { from, to } if *from == name => to.clone(),
+                _ => name,
+            })
+        };
+        renamed.map(|(place, from, to)| (from.clone(), newest(place, to))).collect()
+    }
+
+    /// Returns all mistakes in the declarations.
+    pub(crate) fn problems(&self, schema: &Schema, nodes: &[&str]) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        self.check_versions(schema.version(), &mut problems);
+        self.check_fields(schema, &mut problems);
+        self.check_nodes(nodes, &mut problems);
+        problems
+    }
+
+    fn check_versions(&self, newest: u32, problems: &mut Vec<Diagnostic>) {
+        for from in &self.duplicate_versions {
+            problems.push(problem(format!("version {from} has two migrations"), "put both into one"));
+        }
+        for (from, migration) in &self.by_version {
+            let to = migration.to_version;
+            if to <= *from {
+                problems.push(problem(format!("migration {from} → {to} does not lead on"), "versions count up"));
+            } else if to > newest {
+                let help = "raise the version of the state, such as `#[state(version = 2)]`";
+                problems
+                    .push(problem(format!("migration {from} → {to} leads past the state's version {newest}"), help));
+            } else if to < newest && !self.by_version.contains_key(&to) {
+                let message = format!("no migration leads on from version {to}; the state's version is {newest}");
+                problems.push(problem(
+                    message,
+                    &format!("add one: `graph.add_migration({to}, Migration::to_version(..))`"),
+                ));
+            }
+        }
+    }
+
+    fn check_fields(&self, schema: &Schema, problems: &mut Vec<Diagnostic>) {
+        for (place, (to, step)) in self.steps().enumerate() {
+            let Some(made) = step.made() else { continue };
+            let (mut last, mut is_converted) = (Some(&**made), false);
+            for (_, later) in self.steps().skip(place + 1) {
+                is_converted |= matches!(later, MigrationStep::Convert { field, .. } if last == Some(&**field));
+                last = last.and_then(|name| later.follow(name));
+            }
+            let Some(last) = last else { continue };
+            let Some(id) = schema.find(last) else {
+                let message = format!("a migration to {to} says {step}, and the state has no field `{last}`");
+                problems.push(Diagnostic { help: schema.unknown_field(last).help, ..problem(message, "") });
+                continue;
+            };
+            if let MigrationStep::Add { value, .. } = step
+                && !is_converted
+                && let Err(faults) = schema.field(id).ops.parse_value(value.clone())
+            {
+                let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                let message = format!("a migration to {to} says {step}, and its value does not fit");
+                problems.push(problem(format!("{message}: {}", faults.join("; ")), "give a value of the field's type"));
+            }
+        }
+        for name in self.removed_fields(schema.version()).into_iter().filter(|name| schema.find(name).is_some()) {
+            let message = format!("field `{name}` of the state is one that a migration has renamed or removed");
+            let help = format!("name it otherwise, or let a later migration bring it back: `.add(\"{name}\", ..)`");
+            problems.push(problem(message, &help));
+        }
+    }
+
+    fn check_nodes(&self, nodes: &[&str], problems: &mut Vec<Diagnostic>) {
+        for (former, name) in self.former_node_names() {
+            if !nodes.contains(&&*name) {
+                let help = did_you_mean(&name, nodes.iter().copied());
+                let message = format!("a migration renames node `{former}` to `{name}`, which is no node");
+                problems.push(Diagnostic { help, ..problem(message, "") });
+            }
+            if nodes.contains(&&*former) {
+                let message = format!("node `{former}` has a name that a migration took from `{name}`");
+                problems.push(problem(message, "name it otherwise: threads that are due there would be lost"));
+            }
+        }
+    }
+}
+
+fn problem(message: String, help: &str) -> Diagnostic {
+    Diagnostic { pointer: String::new(), message, help: Some(help.to_owned()).filter(|help| !help.is_empty()) }
+}

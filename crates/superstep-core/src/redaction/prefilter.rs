@@ -1,0 +1,62 @@
+//! The prefilter: the ranges of a text that can contain a match.
+//!
+//! Checks every byte, in blocks that the compiler turns into a few vector instructions; only the remaining ranges
+//! are scanned byte by byte. Every kind of `scan` needs one of the bytes or pairs below in or near its beginning,
+//! or a number of digits: a new kind without any of them must be added here.
+
+use std::ops::Range;
+
+const BLOCK: usize = 64;
+
+/// Number of bytes after a block that are checked with it: a pair may cross the boundary.
+const AHEAD: usize = 2;
+
+/// Maximum distance of the start of a match before a matching block: the longest prefix of a number, an account or
+/// a key.
+const BEFORE: usize = 48;
+
+/// Number of digits in a block from which it may contain part of a number. The shortest number has eight, in two
+/// blocks at most.
+const DIGITS: u8 = 4;
+
+/// Passes every range in which a match may begin to `each`, in order and without overlaps.
+pub(super) fn candidate_ranges(bytes: &[u8], mut each: impl FnMut(Range<usize>)) {
+    let (mut at, mut done, mut after_digits) = (0, 0, false);
+    while let Some(block) = bytes.get(at..at + BLOCK + AHEAD) {
+        // No number and no key is that long, and none begins after a digit.
+        let is_digits = all_digits(block);
+        if !is_digits && may_match(block) {
+            let from = if after_digits { at } else { at.saturating_sub(BEFORE) };
+            each(from.max(done)..at + BLOCK);
+            done = at + BLOCK;
+        }
+        after_digits = is_digits;
+        at += BLOCK;
+    }
+    let from = if after_digits { at } else { at.saturating_sub(BEFORE) };
+    each(from.max(done)..bytes.len());
+}
+
+fn all_digits(block: &[u8]) -> bool {
+    block[..BLOCK].iter().fold(0, |others, byte| others | u8::from(byte.wrapping_sub(b'0') > 9)) == 0
+}
+
+/// Returns true if a block may match. No branch inside the loop, not even an overflow check: it would prevent
+/// vectorisation.
+fn may_match(block: &[u8]) -> bool {
+    let (mut found, mut digits) = (false, 0_u8);
+    for ((&first, &second), &third) in block[..BLOCK].iter().zip(&block[1..=BLOCK]).zip(&block[2..BLOCK + AHEAD]) {
+        // Email addresses and URLs; nearly all keys, and PEM.
+        found |= (first == b'@') | (first == b'-') | (first == b'_');
+        // `SG.` and `ya29.`, `AKIA`, `ASIA`, `AIza`, `eyJ`.
+        found |= ((first == b'G') | (first == b'9')) & (second == b'.');
+        found |= ((first == b'K') | (first == b'S')) & (second == b'I');
+        found |= ((first == b'I') & (second == b'z')) | ((first == b'y') & (second == b'J'));
+        // `hvs.`, `ATATT3`, the end of `Bearer`.
+        found |= (first == b'v') & (second == b's') & (third == b'.');
+        found |= (first == b'T') & (second == b'T') & (third == b'3');
+        found |= (first | 32 == b'r') & (second | 32 == b'e') & (third | 32 == b'r');
+        digits = digits.wrapping_add(u8::from(first.wrapping_sub(b'0') < 10));
+    }
+    found | (digits >= DIGITS)
+}

@@ -1,0 +1,88 @@
+//! The JSON form of a filter, as in LangGraph: `{"kind": "note", "age": {"$gt": 17}}`.
+//!
+//! Unknown operators are rejected by name: a filter that is only partly applied would return wrong items.
+
+use serde_json::{Map, Value};
+
+use super::{Filter, ValuePath};
+use crate::error::{Error, ErrorCode, Result};
+use crate::suggest::did_you_mean_or_list;
+
+/// The operators of a field. The last two are additions of superstep.
+const OPERATORS: [&str; 8] = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$exists"];
+
+impl Filter {
+    /// Parses LangGraph's form: fields with their required value, or with operators. An object without operators is
+    /// a condition on the fields in it.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use superstep_core::store::Filter;
+    ///
+    /// let filter = Filter::from_json(&json!({ "kind": "note", "author": { "age": { "$gte": 18 } } }))?;
+    /// assert!(filter.matches(&json!({ "kind": "note", "author": { "age": 18 } })));
+    /// assert!(!filter.matches(&json!({ "kind": "note", "author": { "age": 17 } })));
+    /// assert!(Filter::from_json(&json!({ "age": { "$above": 18 } })).is_err());
+    /// # Ok::<(), superstep_core::error::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the form is not an object, or has an unknown operator.
+    pub fn from_json(form: &Value) -> Result<Self> {
+        let fields = form.as_object().ok_or_else(|| refuse(format!("a filter is an object, and this is `{form}`")))?;
+        read_fields(fields, &ValuePath(Vec::new()))
+    }
+}
+
+fn refuse(message: String) -> Error {
+    Error::new(ErrorCode::InputInvalid, message)
+        .with_help("write `{\"field\": value}` or `{\"field\": {\"$gt\": value}}`")
+}
+
+fn read_fields(fields: &Map<String, Value>, above: &ValuePath) -> Result<Filter> {
+    let read = fields.iter().map(|(key, form)| match key.starts_with('$') {
+        true => Err(unknown(key)),
+        false => read_field(form, ValuePath([above.0.as_slice(), std::slice::from_ref(key)].concat())),
+    });
+    let mut read: Vec<Filter> = read.collect::<Result<_>>()?;
+    Ok(if read.len() == 1 { read.remove(0) } else { Filter::All(read) })
+}
+
+fn read_field(form: &Value, keys: ValuePath) -> Result<Filter> {
+    match form {
+        Value::Object(inner) if inner.keys().any(|key| key.starts_with('$')) => {
+            let read = inner.iter().map(|(name, operand)| read_operator(name, operand, keys.clone()));
+            let mut read: Vec<Filter> = read.collect::<Result<_>>()?;
+            Ok(if read.len() == 1 { read.remove(0) } else { Filter::All(read) })
+        }
+        Value::Object(inner) if !inner.is_empty() => read_fields(inner, &keys),
+        value => Ok(Filter::Eq(keys, value.clone())),
+    }
+}
+
+fn read_operator(name: &str, operand: &Value, keys: ValuePath) -> Result<Filter> {
+    let value = || operand.clone();
+    Ok(match name {
+        "$eq" => Filter::Eq(keys, value()),
+        "$ne" => Filter::Ne(keys, value()),
+        "$gt" => Filter::Gt(keys, value()),
+        "$gte" => Filter::Gte(keys, value()),
+        "$lt" => Filter::Lt(keys, value()),
+        "$lte" => Filter::Lte(keys, value()),
+        "$in" => match operand {
+            Value::Array(values) => Filter::In(keys, values.clone()),
+            other => return Err(refuse(format!("`$in` takes a list, and this is `{other}`"))),
+        },
+        "$exists" => match operand {
+            Value::Bool(true) => Filter::Exists(keys),
+            Value::Bool(false) => Filter::None(vec![Filter::Exists(keys)]),
+            other => return Err(refuse(format!("`$exists` takes true or false, and this is `{other}`"))),
+        },
+        other => return Err(unknown(other)),
+    })
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(ErrorCode::InputInvalid, format!("a filter has no operator `{name}` here"))
+        .with_help(did_you_mean_or_list(name, &OPERATORS))
+}

@@ -1,0 +1,169 @@
+//! Concurrency: many OS threads on one checkpointer.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use super::writer::{Writer, id, run};
+use crate::port::{BoxFuture, CheckpointSelector, HistoryQuery, SharedCheckpointer};
+
+/// Number of OS threads.
+const WORKERS: usize = 8;
+
+/// Runs one check on an empty checkpointer: `work` on several OS threads at once, then `end`.
+pub fn check<C, W, E>(
+    open: impl FnOnce() -> C + Send + 'static,
+    drive: impl Fn(BoxFuture<'static, ()>) + Sync,
+    (work, end): (impl Fn(SharedCheckpointer, usize) -> W + Sync, impl FnOnce(SharedCheckpointer) -> E),
+) where
+    C: Into<SharedCheckpointer>,
+    W: Future<Output = ()> + Send + 'static,
+    E: Future<Output = ()> + Send + 'static,
+{
+    let opened = Arc::new(Mutex::new(None));
+    let place = opened.clone();
+    drive(Box::pin(async move {
+        let store = open().into();
+        *place.lock().expect("nobody panicked") = Some(store);
+    }));
+    let store: SharedCheckpointer = opened.lock().expect("nobody panicked").take().expect("the store was opened");
+    std::thread::scope(|scope| {
+        for worker in 0..WORKERS {
+            let (drive, work, store) = (&drive, &work, store.clone());
+            scope.spawn(move || drive(Box::pin(work(store, worker))));
+        }
+    });
+    drive(Box::pin(end(store)));
+}
+
+/// Two futures: the work of each worker, and the assertions at the end.
+type Parts =
+    (fn(SharedCheckpointer, usize) -> BoxFuture<'static, ()>, fn(SharedCheckpointer) -> BoxFuture<'static, ()>);
+
+/// R-FWK-33: many threads are written at once, and each is unaffected by the others.
+pub fn many_threads_are_written_at_once() -> Parts {
+    async fn work(store: SharedCheckpointer, worker: usize) {
+        let mut writers = Vec::new();
+        for number in 0..5 {
+            writers.push(Writer::open(&store, &format!("thread-{worker}-{number}")).await);
+        }
+        for step in 0..40 {
+            for writer in &mut writers {
+                writer.step(json!({ "log": [format!("{worker} {step}")], "count": 1 })).await;
+            }
+        }
+        for writer in writers {
+            assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
+            writer.close();
+        }
+    }
+    async fn end(store: SharedCheckpointer) {
+        let stats = store.stats().await.expect("counting works");
+        assert_eq!((stats.threads, stats.checkpoints), (5 * WORKERS as u64, 5 * 40 * WORKERS as u64));
+    }
+    (|store, worker| Box::pin(work(store, worker)), |store| Box::pin(end(store)))
+}
+
+/// R-FWK-33: of many runs on one thread only one has the lease at a time, and no step is lost.
+pub fn one_of_many_runs_has_the_thread() -> Parts {
+    async fn work(store: SharedCheckpointer, worker: usize) {
+        let mut done = 0;
+        while done < 10 {
+            let Ok(lease) = store.acquire(&"thread".into(), run(worker as u128)).await else {
+                std::thread::yield_now();
+                continue;
+            };
+            let schema = super::writer::plain();
+            let found = store
+                .load(&"thread".into(), &Default::default(), CheckpointSelector::Latest)
+                .await
+                .expect("loading works");
+            let state = schema.initial_state();
+            let mut writer = Writer::on(&store, lease, schema, state);
+            if let Some(newest) = found {
+                let next = newest.checkpoint.id.bits() + 1;
+                writer = Writer { next, ..writer.fork(newest.checkpoint.id).await };
+            }
+            writer.step(json!({ "count": 1 })).await;
+            writer.close();
+            done += 1;
+        }
+    }
+    async fn end(store: SharedCheckpointer) {
+        let writer = Writer::open(&store, "thread").await;
+        assert_eq!(writer.stored(CheckpointSelector::Latest).await["count"], json!(10 * WORKERS));
+        let ids: Vec<u128> = (1..=10 * WORKERS as u128).rev().collect();
+        assert_eq!(writer.listed(&HistoryQuery::default()).await, ids);
+    }
+    (|store, worker| Box::pin(work(store, worker)), |store| Box::pin(end(store)))
+}
+
+/// R-FWK-33: a reader sees complete checkpoints only while a writer is active.
+pub fn readers_see_whole_checkpoints() -> Parts {
+    const STEPS: i64 = 200;
+    async fn work(store: SharedCheckpointer, worker: usize) {
+        let schema = super::writer::plain();
+        if worker == 0 {
+            let mut writer = Writer::with(&store, "thread", schema).await;
+            for step in 0..STEPS {
+                writer.step(json!({ "count": 1, "log": [step], "notes": { "step": step } })).await;
+            }
+            return;
+        }
+        loop {
+            let loaded = store
+                .load(&"thread".into(), &Default::default(), CheckpointSelector::Latest)
+                .await
+                .expect("loading works");
+            let Some(loaded) = loaded else {
+                std::thread::yield_now();
+                continue;
+            };
+            let (values, step) = (super::writer::read(&schema, &loaded), loaded.checkpoint.step);
+            let items = values["log"].as_array().map(|items| items.len() as i64);
+            assert_eq!(
+                (&values["count"], items, &values["notes"]["step"]),
+                (&json!(step + 1), Some(step + 1), &json!(step))
+            );
+            if step + 1 == STEPS {
+                return;
+            }
+        }
+    }
+    async fn end(store: SharedCheckpointer) {
+        let newest =
+            store.load(&"thread".into(), &Default::default(), CheckpointSelector::Latest).await.expect("loading works");
+        assert_eq!(newest.map(|loaded| loaded.checkpoint.id), Some(id(STEPS as u128)));
+    }
+    (|store, worker| Box::pin(work(store, worker)), |store| Box::pin(end(store)))
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checkpointer_parallel {
+    ($open:expr, $drive:expr) => {
+        mod parallel {
+            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            use super::*;
+            use $crate::testing::checkpointer::concurrency as checks;
+
+            /// R-FWK-33: many threads are written at once, and each is unaffected by the others.
+            #[test]
+            fn many_threads_are_written_at_once() {
+                checks::check($open, $drive, checks::many_threads_are_written_at_once());
+            }
+
+            /// R-FWK-33: of many runs on one thread only one has the lease at a time, and no step is lost.
+            #[test]
+            fn one_of_many_runs_has_the_thread() {
+                checks::check($open, $drive, checks::one_of_many_runs_has_the_thread());
+            }
+
+            /// R-FWK-33: a reader sees complete checkpoints only while a writer is active.
+            #[test]
+            fn readers_see_whole_checkpoints() {
+                checks::check($open, $drive, checks::readers_see_whole_checkpoints());
+            }
+        }
+    };
+}

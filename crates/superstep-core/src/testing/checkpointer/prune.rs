@@ -1,0 +1,322 @@
+//! Pruning of old checkpoints, and the statistics of a checkpointer.
+
+use serde_json::json;
+
+use super::pending_entries::{answer, failed, question};
+use super::writer::{Writer, id, run};
+use crate::checkpoint::TaskEntry;
+use crate::error::ErrorCode;
+use crate::port::{CheckpointSelector, CheckpointerStats, HistoryQuery, PruneReport, Retention, SharedCheckpointer};
+
+async fn prune(writer: &Writer, keep_last: usize) -> PruneReport {
+    writer.store.prune(writer.thread(), &Retention::keep_last(keep_last)).await.expect("pruning works")
+}
+
+async fn stats(store: &SharedCheckpointer) -> CheckpointerStats {
+    store.stats().await.expect("counting works")
+}
+
+async fn left(writer: &Writer) -> Vec<u128> {
+    writer.listed(&HistoryQuery::default()).await
+}
+
+/// Creates steps that append, so that remaining checkpoints build on removed ones.
+async fn grown(store: &SharedCheckpointer, steps: usize) -> Writer {
+    let mut writer = Writer::open(store, "thread").await;
+    for index in 0..steps {
+        writer.step(json!({ "log": [index], "notes": { format!("k{index}"): index } })).await;
+    }
+    writer
+}
+
+/// R-FWK-43: the newest stay, the others are removed.
+pub async fn the_newest_stay(store: SharedCheckpointer) {
+    let writer = grown(&store, 30).await;
+    assert_eq!(prune(&writer, 3).await.checkpoints, 27);
+    assert_eq!(left(&writer).await, [30, 29, 28]);
+    assert!(writer.find(CheckpointSelector::Id(id(5))).await.expect("loading works").is_none());
+}
+
+/// R-FWK-43: pruning never damages a checkpoint that stays.
+pub async fn what_stays_is_whole(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    let mut expected = Vec::new();
+    for index in 0..60 {
+        let saved = writer.step(json!({ "log": [index], "recent": [index], "notes": { "n": index } })).await;
+        expected.push((saved, writer.values()));
+    }
+    for keep in [45, 20, 7, 1] {
+        prune(&writer, keep).await;
+        for (saved, values) in &expected[60 - keep..] {
+            assert_eq!(writer.stored(CheckpointSelector::Id(*saved)).await, *values);
+        }
+        assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
+    }
+}
+
+/// R-FWK-43, R-REF-68: a thread continues after pruning like one that was not pruned.
+pub async fn a_pruned_thread_goes_on_like_its_twin(store: SharedCheckpointer) {
+    let mut writer = grown(&store, 40).await;
+    store.copy_thread(writer.thread(), &"twin".into()).await.expect("the target is free");
+    let mut twin = writer.clone();
+    twin.lease = store.acquire(&"twin".into(), run(2)).await.expect("nobody has the twin");
+    for index in 0..40 {
+        prune(&writer, 2).await;
+        for writer in [&mut writer, &mut twin] {
+            writer.step(json!({ "log": [format!("on {index}")], "notes": { "on": index } })).await;
+        }
+        assert_eq!(writer.stored(CheckpointSelector::Latest).await, twin.stored(CheckpointSelector::Latest).await);
+    }
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
+}
+
+/// R-FWK-43: each graph keeps its own newest.
+pub async fn each_namespace_keeps_its_newest(store: SharedCheckpointer) {
+    let writer = grown(&store, 5).await;
+    let (mut one, mut two) = (writer.inside("one"), writer.inside("two"));
+    one.steps(4).await;
+    two.steps(1).await;
+    assert_eq!(prune(&writer, 2).await.checkpoints, 3 + 2);
+    assert_eq!((left(&writer).await, left(&one).await, left(&two).await), (vec![5, 4], vec![4, 3], vec![1]));
+}
+
+/// R-FWK-43: the newest are those saved last, whatever their ids.
+pub async fn the_newest_that_stay_are_those_saved_last(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    for number in [50, 40, 60, 10] {
+        writer.next = number;
+        writer.steps(1).await;
+    }
+    prune(&writer, 2).await;
+    assert_eq!(left(&writer).await, [10, 60]);
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
+}
+
+/// R-FWK-43: a dry run reports the checkpoints it would remove and removes nothing.
+pub async fn a_dry_run_removes_nothing(store: SharedCheckpointer) {
+    let writer = grown(&store, 30).await;
+    let retention = Retention::keep_last(4).dry_run();
+    let said = store.prune(writer.thread(), &retention).await.expect("counting works");
+    assert_eq!((said.checkpoints, left(&writer).await.len()), (26, 30));
+    assert_eq!(prune(&writer, 4).await.checkpoints, said.checkpoints);
+}
+
+/// R-FWK-43: a checkpoint with an open interrupt stays until the interrupt is resumed.
+pub async fn what_waits_for_a_person_stays(store: SharedCheckpointer) {
+    let writer = grown(&store, 10).await;
+    writer.know(id(3), 1, question(1)).await;
+    writer.know(id(4), 1, question(2)).await;
+    writer.know(id(4), 1, answer(2)).await;
+    prune(&writer, 2).await;
+    assert_eq!(left(&writer).await, [10, 9, 3]);
+    assert_eq!(writer.loaded(CheckpointSelector::Id(id(3))).await.pending.len(), 1);
+    writer.know(id(3), 1, answer(1)).await;
+    prune(&writer, 2).await;
+    assert_eq!(left(&writer).await, [10, 9]);
+}
+
+/// R-FWK-43, R-REF-68: an interrupted thread stays resumable, however few checkpoints stay.
+pub async fn an_interrupted_thread_stays_resumable(store: SharedCheckpointer) {
+    let mut writer = grown(&store, 10).await;
+    writer.know(id(10), 1, question(1)).await;
+    writer.know(id(10), 2, failed("no")).await;
+    let before = writer.loaded(CheckpointSelector::Latest).await.pending;
+    prune(&writer, 0).await;
+    assert_eq!(left(&writer).await, [10]);
+    assert_eq!(writer.loaded(CheckpointSelector::Latest).await.pending, before);
+    writer.step(json!({ "log": ["on"] })).await;
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
+}
+
+/// R-FWK-43: results that the newest still needs stay, those of older ones do not.
+pub async fn results_of_the_newest_stay(store: SharedCheckpointer) {
+    let writer = grown(&store, 10).await;
+    writer.know(id(10), 1, TaskEntry::Skipped).await;
+    writer.know(id(9), 1, TaskEntry::Skipped).await;
+    prune(&writer, 0).await;
+    assert_eq!(left(&writer).await, [10]);
+}
+
+/// R-FWK-43: with `keep_last` 0 everything is removed, and the thread can start again.
+pub async fn with_nothing_to_keep_everything_goes(store: SharedCheckpointer) {
+    let mut writer = grown(&store, 10).await;
+    assert_eq!(prune(&writer, 0).await.checkpoints, 10);
+    assert!(writer.find(CheckpointSelector::Latest).await.expect("loading works").is_none());
+    assert!(store.namespaces(writer.thread()).await.expect("asking works").is_empty());
+    (writer.head, writer.state) = (None, writer.schema.initial_state());
+    writer.step(json!({ "log": ["anew"] })).await;
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
+}
+
+/// R-FWK-43: pruning a thread with no more checkpoints than `keep_last`, or none, removes nothing.
+pub async fn pruning_what_is_short_removes_nothing(store: SharedCheckpointer) {
+    let writer = grown(&store, 3).await;
+    assert_eq!(prune(&writer, 3).await, PruneReport::default());
+    assert_eq!(prune(&writer, usize::MAX).await, PruneReport::default());
+    let nobody = store.prune(&"nobody".into(), &Retention::keep_last(1)).await;
+    assert_eq!(nobody.expect("there is nothing to do"), PruneReport::default());
+    assert_eq!(left(&writer).await, [3, 2, 1]);
+}
+
+/// R-FWK-43: pruning leaves other threads.
+pub async fn pruning_leaves_other_threads(store: SharedCheckpointer) {
+    let writer = grown(&store, 5).await;
+    let mut other = Writer::open(&store, "other").await;
+    other.steps(5).await;
+    prune(&writer, 1).await;
+    assert_eq!(left(&other).await, [5, 4, 3, 2, 1]);
+    assert_eq!(other.stored(CheckpointSelector::Latest).await, other.values());
+}
+
+/// R-FWK-43: a removed checkpoint cannot be a parent.
+pub async fn a_checkpoint_that_went_is_no_parent(store: SharedCheckpointer) {
+    let mut writer = grown(&store, 5).await;
+    prune(&writer, 2).await;
+    assert_eq!(
+        writer.loaded(CheckpointSelector::Id(id(4))).await.checkpoint.parent,
+        Some(id(3)),
+        "it may name one that went"
+    );
+    writer.head = Some(id(3));
+    let commit = writer.draft(json!({ "count": 1 }));
+    assert_eq!(store.commit(&commit).await.expect_err("the parent went").code(), ErrorCode::NotFound);
+}
+
+/// R-FWK-33: the statistics of an empty checkpointer are zero.
+pub async fn an_empty_store_says_so(store: SharedCheckpointer) {
+    assert_eq!(stats(&store).await, CheckpointerStats::default());
+}
+
+/// R-FWK-33: the statistics count threads and checkpoints.
+pub async fn a_store_counts_threads_and_checkpoints(store: SharedCheckpointer) {
+    for (index, name) in ["a", "b", "c"].into_iter().enumerate() {
+        let mut writer = Writer::open(&store, name).await;
+        writer.steps(index + 1).await;
+        writer.inside("child").steps(2).await;
+        writer.close();
+    }
+    let counted = stats(&store).await;
+    assert_eq!((counted.threads, counted.checkpoints), (3, 6 + 6));
+    store.delete_thread(&"b".into()).await.expect("nobody moves it");
+    let counted = stats(&store).await;
+    assert_eq!((counted.threads, counted.checkpoints), (2, 4 + 4));
+}
+
+/// R-FWK-42: a thousand steps that each add one kilobyte take less than five megabytes.
+pub async fn a_thousand_kilobytes_take_less_than_five_megabytes(store: SharedCheckpointer) {
+    let mut writer = Writer::open(&store, "thread").await;
+    for index in 0..1_000 {
+        writer.step(json!({ "log": [format!("{index:1024}")] })).await;
+    }
+    let bytes = stats(&store).await.bytes;
+    assert!(bytes < 5_000_000, "{bytes} bytes");
+    assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checkpointer_upkeep {
+    ($open:expr, $drive:expr) => {
+        mod upkeep {
+            #[allow(unused_imports, reason = "what opens the store may stand anywhere")]
+            use super::*;
+            use $crate::testing::checkpointer::{check, prune as checks};
+
+            /// R-FWK-43: the newest stay, the others are removed.
+            #[test]
+            fn the_newest_stay() {
+                check($open, $drive, checks::the_newest_stay);
+            }
+
+            /// R-FWK-43: pruning never damages a checkpoint that stays.
+            #[test]
+            fn what_stays_is_whole() {
+                check($open, $drive, checks::what_stays_is_whole);
+            }
+
+            /// R-FWK-43, R-REF-68: a thread continues after pruning like one that was not pruned.
+            #[test]
+            fn a_pruned_thread_goes_on_like_its_twin() {
+                check($open, $drive, checks::a_pruned_thread_goes_on_like_its_twin);
+            }
+
+            /// R-FWK-43: each graph keeps its own newest.
+            #[test]
+            fn each_namespace_keeps_its_newest() {
+                check($open, $drive, checks::each_namespace_keeps_its_newest);
+            }
+
+            /// R-FWK-43: the newest are those saved last, whatever their ids.
+            #[test]
+            fn the_newest_that_stay_are_those_saved_last() {
+                check($open, $drive, checks::the_newest_that_stay_are_those_saved_last);
+            }
+
+            /// R-FWK-43: a dry run reports the checkpoints it would remove and removes nothing.
+            #[test]
+            fn a_dry_run_removes_nothing() {
+                check($open, $drive, checks::a_dry_run_removes_nothing);
+            }
+
+            /// R-FWK-43: a checkpoint with an open interrupt stays until the interrupt is resumed.
+            #[test]
+            fn what_waits_for_a_person_stays() {
+                check($open, $drive, checks::what_waits_for_a_person_stays);
+            }
+
+            /// R-FWK-43, R-REF-68: an interrupted thread stays resumable, however few checkpoints stay.
+            #[test]
+            fn an_interrupted_thread_stays_resumable() {
+                check($open, $drive, checks::an_interrupted_thread_stays_resumable);
+            }
+
+            /// R-FWK-43: results that the newest still needs stay, those of older ones do not.
+            #[test]
+            fn results_of_the_newest_stay() {
+                check($open, $drive, checks::results_of_the_newest_stay);
+            }
+
+            /// R-FWK-43: with `keep_last` 0 everything is removed, and the thread can start again.
+            #[test]
+            fn with_nothing_to_keep_everything_goes() {
+                check($open, $drive, checks::with_nothing_to_keep_everything_goes);
+            }
+
+            /// R-FWK-43: pruning a thread with no more checkpoints than `keep_last`, or none, removes nothing.
+            #[test]
+            fn pruning_what_is_short_removes_nothing() {
+                check($open, $drive, checks::pruning_what_is_short_removes_nothing);
+            }
+
+            /// R-FWK-43: pruning leaves other threads.
+            #[test]
+            fn pruning_leaves_other_threads() {
+                check($open, $drive, checks::pruning_leaves_other_threads);
+            }
+
+            /// R-FWK-43: a removed checkpoint cannot be a parent.
+            #[test]
+            fn a_checkpoint_that_went_is_no_parent() {
+                check($open, $drive, checks::a_checkpoint_that_went_is_no_parent);
+            }
+
+            /// R-FWK-33: the statistics of an empty checkpointer are zero.
+            #[test]
+            fn an_empty_store_says_so() {
+                check($open, $drive, checks::an_empty_store_says_so);
+            }
+
+            /// R-FWK-33: the statistics count threads and checkpoints.
+            #[test]
+            fn a_store_counts_threads_and_checkpoints() {
+                check($open, $drive, checks::a_store_counts_threads_and_checkpoints);
+            }
+
+            /// R-FWK-42: a thousand steps that each add one kilobyte take less than five megabytes.
+            #[test]
+            fn a_thousand_kilobytes_take_less_than_five_megabytes() {
+                check($open, $drive, checks::a_thousand_kilobytes_take_less_than_five_megabytes);
+            }
+        }
+    };
+}

@@ -1,0 +1,226 @@
+//! Searchable index of the items (passages, issues, mail) in the files of a folder.
+//!
+//! The index is in memory and follows changes of the files. An unreadable file is reported and skipped; the others
+//! are read.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use superstep::Result;
+
+use crate::folder::{self, FileFilter, FileStamp, ReadLimits, SkippedFiles};
+use crate::index::{FullTextIndex, SearchFields};
+
+/// Time for which a listing of the folder is used.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// An item that is parsed from files and indexed for search.
+pub trait IndexedItem: Send + Sized + 'static {
+    /// Reason reported for files of other kinds; `None` if they need no report.
+    const STRANGER: Option<&'static str> = None;
+
+    /// Returns true if a file of this name contains such items. Other files are never opened.
+    fn accepts_file(name: &str) -> bool;
+
+    /// Parses the items of a file.
+    ///
+    /// # Errors
+    /// Returns a description of the error for users.
+    fn read(name: &str, bytes: &[u8]) -> Result<Vec<Self>, String>;
+
+    /// Returns the searchable text of the item.
+    fn search_fields(&self) -> SearchFields<'_>;
+}
+
+/// A search result.
+#[derive(Debug)]
+pub struct SearchHit<'a, T> {
+    /// Item that matches.
+    pub thing: &'a T,
+    /// Path of the file, with `/` as separator.
+    pub file: &'a str,
+    /// Index of the item in its file, from 0.
+    pub number: usize,
+    /// Relevance; higher is better.
+    pub score: f64,
+}
+
+/// Searchable items of a folder.
+pub struct FileIndex<T> {
+    folder: PathBuf,
+    bounds: ReadLimits,
+    state: Mutex<IndexState<T>>,
+}
+
+struct IndexState<T> {
+    index: FullTextIndex,
+    read: BTreeMap<String, IndexedFile<T>>,
+    notes: SkippedFiles,
+    refreshed_at: Instant,
+}
+
+/// An indexed file.
+struct IndexedFile<T> {
+    seen: FileStamp,
+    /// Items of the file, or the reason why it was skipped.
+    items: Result<Vec<T>, String>,
+}
+
+impl<T: IndexedItem> FileIndex<T> {
+    /// Reads a folder and its subfolders.
+    ///
+    /// # Errors
+    /// Returns an error if the folder does not exist or cannot be read. A single unreadable file is skipped; see
+    /// [`skipped`](Self::skipped).
+    pub fn open(folder: &Path, bounds: ReadLimits) -> Result<Self> {
+        let folder = folder::root(folder)?;
+        let (index, looked) = (FullTextIndex::new()?, Instant::now());
+        let mut books =
+            IndexState { index, read: BTreeMap::new(), notes: SkippedFiles::default(), refreshed_at: looked };
+        books.refresh_changed_files(&folder, bounds)?;
+        Ok(Self { folder, bounds, state: Mutex::new(books) })
+    }
+
+    /// Searches items, and passes the best results to a function that converts them while the index is locked.
+    pub fn search<R>(&self, query: &str, limit: usize, show: impl FnOnce(Vec<SearchHit<'_, T>>) -> R) -> R {
+        let books = self.lock_refreshed();
+        let hits = books.index.search(query, limit);
+        let found = hits.iter().filter_map(|hit| {
+            let (file, book) = books.read.get_key_value(&hit.file)?;
+            let thing = book.things().get(hit.number)?;
+            Some(SearchHit { thing, file, number: hit.number, score: hit.score })
+        });
+        show(found.collect())
+    }
+
+    /// Counts the items with any word of the query.
+    #[must_use]
+    pub fn count(&self, query: &str) -> usize {
+        self.lock().index.count(query)
+    }
+
+    /// Returns an item by its file and index; `None` if the file is not searched.
+    #[must_use]
+    pub fn get(&self, file: &str, number: usize) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.lock_refreshed().read.get(file)?.things().get(number).cloned()
+    }
+
+    /// Reads the content of a file again; `None` if the file is not searched, even if the folder contains it.
+    #[must_use]
+    pub fn bytes(&self, file: &str) -> Option<Vec<u8>> {
+        let seen = self.lock_refreshed().read.get(file).filter(|book| book.items.is_ok())?.seen.clone();
+        seen.read(&self.folder).ok()
+    }
+
+    /// Returns the number of files that were read.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        self.lock().read.values().filter(|book| book.items.is_ok()).count()
+    }
+
+    /// Returns the number of items.
+    #[must_use]
+    pub fn item_count(&self) -> usize {
+        self.lock().things()
+    }
+
+    /// Returns the skipped files, with reasons.
+    #[must_use]
+    pub fn skipped(&self) -> Vec<String> {
+        let books = self.lock();
+        let wrong = books.read.iter().filter_map(|(name, book)| Some((name, book.items.as_ref().err()?)));
+        wrong.map(|(name, reason)| format!("{name}: {reason}")).chain(books.notes.list()).collect()
+    }
+
+    /// Checks for new, changed and removed files now; searches do so themselves, at most once per second.
+    ///
+    /// # Errors
+    /// Returns an error if the folder cannot be read.
+    pub fn refresh(&self) -> Result<()> {
+        self.lock().refresh_changed_files(&self.folder, self.bounds)
+    }
+
+    fn lock_refreshed(&self) -> MutexGuard<'_, IndexState<T>> {
+        let mut books = self.lock();
+        if books.refreshed_at.elapsed() >= FRESH {
+            // If the folder is temporarily unreadable, the earlier content stays.
+            books.refresh_changed_files(&self.folder, self.bounds).ok();
+        }
+        books
+    }
+
+    fn lock(&self) -> MutexGuard<'_, IndexState<T>> {
+        // A refresh interrupted by a panic is repeated by the next one: a file counts as read only once it is
+        // indexed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> IndexedFile<T> {
+    fn things(&self) -> &[T] {
+        self.items.as_deref().unwrap_or_default()
+    }
+}
+
+impl<T: IndexedItem> IndexState<T> {
+    /// Reads new and changed files.
+    fn refresh_changed_files(&mut self, folder: &Path, bounds: ReadLimits) -> Result<()> {
+        let found = folder::list(folder, FileFilter { is_wanted: T::accepts_file, skip_reason: T::STRANGER, bounds })?;
+        self.refreshed_at = Instant::now();
+        let is_other = |(name, book): &(&String, &IndexedFile<T>)| found.files.get(*name) != Some(&book.seen);
+        let mut gone: Vec<String> = self.read.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
+        if !gone.is_empty() {
+            // Removed files may free capacity for files that exceeded the limits.
+            gone.extend(self.read.iter().filter(|(_, book)| book.items.is_err()).map(|(name, _)| name.clone()));
+        }
+        for name in gone {
+            self.index.remove(&name)?;
+            self.read.remove(&name);
+        }
+        let mut notes = found.notes;
+        for (name, seen) in found.files {
+            if self.read.contains_key(&name) {
+                continue;
+            }
+            match seen.read(folder) {
+                Ok(bytes) => {
+                    let held = self.index_file(&name, &bytes, bounds)?;
+                    self.read.insert(name, IndexedFile { seen, items: held });
+                }
+                Err(reason) => notes.add(&name, &reason),
+            }
+        }
+        self.notes = notes;
+        Ok(())
+    }
+
+    fn index_file(&mut self, name: &str, bytes: &[u8], bounds: ReadLimits) -> Result<Result<Vec<T>, String>> {
+        let things = match T::read(name, bytes) {
+            Ok(things) => things,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        if self.things() + things.len() > bounds.max_items {
+            let (here, most) = (things.len(), bounds.max_items);
+            return Ok(Err(format!("with its {here} entries there would be more than {most}, and that is the limit")));
+        }
+        self.index.add(name, things.iter().map(IndexedItem::search_fields))?;
+        Ok(Ok(things))
+    }
+}
+
+impl<T> IndexState<T> {
+    fn things(&self) -> usize {
+        self.read.values().map(|book| book.things().len()).sum()
+    }
+}
+
+impl<T: IndexedItem> std::fmt::Debug for FileIndex<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FileIndex({} files read, {} left out)", self.files(), self.skipped().len())
+    }
+}

@@ -1,0 +1,198 @@
+//! Rate limits per client address: counted in memory, exceeded limits answered with 429 and `Retry-After`.
+//!
+//! A restarted process has forgotten the counts; that errs in favour of the client.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+
+use crate::api::problem::Problem;
+use crate::events::broadcast::lock;
+
+/// Limits of one client address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Maximum number of requests in [`RateLimit::window`]; `usize::MAX` limits only concurrency.
+    pub max_requests: usize,
+    /// Time window in which requests are counted.
+    pub window: Duration,
+    /// Maximum number of concurrent runs.
+    pub max_concurrent: usize,
+}
+
+/// Address of a client for rate limits: an IPv4 address, or the /64 network of an IPv6 address, which one household
+/// typically has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClientAddress(IpAddr);
+
+impl From<IpAddr> for ClientAddress {
+    fn from(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V6(address) if !address.is_loopback() => {
+                let network = address.to_bits() & (u128::MAX << 64);
+                Self(Ipv6Addr::from_bits(network).into())
+            }
+            address => Self(address),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let address = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        let address = address.ok_or_else(|| superstep::Error::internal("a request came from nowhere"))?;
+        Ok(Self::from(address.0.ip()))
+    }
+}
+
+/// The permit for one run, released when the run has ended.
+#[derive(Debug)]
+#[must_use = "a pass that is dropped is given back"]
+pub struct RunPermit {
+    counts: Arc<Mutex<ClientCounters>>,
+    key: (String, ClientAddress),
+    /// Time at which the run was counted; `None` if requests are not counted.
+    counted_at: Option<Instant>,
+    /// True until the run has started: a run that is rejected does not count.
+    is_pending: bool,
+}
+
+impl RunPermit {
+    /// Makes the permit count only if its run starts.
+    pub(crate) fn refund_unless_started(mut self) -> Self {
+        self.is_pending = true;
+        self
+    }
+
+    /// Marks the run as started, so that it counts.
+    pub(crate) fn mark_started(&mut self) {
+        self.is_pending = false;
+    }
+}
+
+impl Drop for RunPermit {
+    fn drop(&mut self) {
+        if let Some(count) = lock(&self.counts).get_mut(&self.key) {
+            count.running = count.running.saturating_sub(1);
+            let given = self.counted_at.filter(|_| self.is_pending);
+            let place = given.and_then(|given| count.starts.iter().rposition(|began| *began == given));
+            if let Some(place) = place {
+                count.starts.remove(place);
+            }
+        }
+    }
+}
+
+type ClientCounters = BTreeMap<(String, ClientAddress), ClientCounter>;
+
+#[derive(Debug, Default)]
+struct ClientCounter {
+    starts: VecDeque<Instant>,
+    running: usize,
+}
+
+/// Rate limiter for all client addresses.
+#[derive(Default)]
+pub(crate) struct RateLimiter(Arc<Mutex<ClientCounters>>);
+
+/// Maximum number of tracked addresses; beyond it, addresses without a run are forgotten.
+const MAX_TRACKED_CLIENTS: usize = 10_000;
+
+impl RateLimiter {
+    /// Counts one more request, or returns an error with the time to wait.
+    pub(crate) fn acquire(
+        &self,
+        what: &str,
+        visitor: ClientAddress,
+        limit: RateLimit,
+        now: Instant,
+    ) -> Result<RunPermit, Problem> {
+        let mut counts = lock(&self.0);
+        if counts.len() >= MAX_TRACKED_CLIENTS {
+            counts.retain(|_, count| count.running > 0);
+        }
+        let key = (what.to_owned(), visitor);
+        let count = counts.entry(key.clone()).or_default();
+        while count.starts.front().is_some_and(|began| now.duration_since(*began) >= limit.window) {
+            count.starts.pop_front();
+        }
+        if count.running >= limit.max_concurrent {
+            let detail = format!("{} at once are all that one address may have", pluralize(limit.max_concurrent, what));
+            return Err(Problem::too_many_requests(detail, Duration::from_secs(10))
+                .with_hint("wait until one has ended, or stop it"));
+        }
+        if count.starts.len() >= limit.max_requests {
+            let oldest = count.starts.front().map_or(Duration::ZERO, |began| now.duration_since(*began));
+            let detail = format!(
+                "{} in {} minutes are all that one address may start",
+                pluralize(limit.max_requests, what),
+                limit.window.as_secs() / 60
+            );
+            return Err(Problem::too_many_requests(detail, limit.window.saturating_sub(oldest)));
+        }
+        let given = (limit.max_requests < usize::MAX).then_some(now);
+        count.starts.extend(given);
+        count.running += 1;
+        Ok(RunPermit { counts: self.0.clone(), key, counted_at: given, is_pending: false })
+    }
+}
+
+fn pluralize(most: usize, what: &str) -> String {
+    format!("{most} {what}{}", if most == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: RateLimit = RateLimit { max_requests: 3, window: Duration::from_secs(60), max_concurrent: 2 };
+
+    fn visitor(text: &str) -> ClientAddress {
+        ClientAddress::from(text.parse::<IpAddr>().unwrap())
+    }
+
+    /// R-SRV-16: concurrent runs and runs per time window are limited, and the error says when to try again.
+    #[test]
+    fn an_address_gets_its_share_and_then_waits() {
+        let (gate, start) = (RateLimiter::default(), Instant::now());
+        let (a, b) = (visitor("10.0.0.1"), visitor("10.0.0.2"));
+        let first = gate.acquire("run", a, LIMIT, start).unwrap();
+        let _second = gate.acquire("run", a, LIMIT, start).unwrap();
+        assert_eq!(gate.acquire("run", a, LIMIT, start).unwrap_err().status(), 429);
+        let _other = gate.acquire("run", b, LIMIT, start).unwrap();
+        drop(first);
+        drop(gate.acquire("run", a, LIMIT, start).unwrap());
+        assert!(gate.acquire("run", a, LIMIT, start).unwrap_err().detail().contains("in 1 minutes"));
+        assert!(gate.acquire("run", a, LIMIT, start + Duration::from_secs(60)).is_ok());
+    }
+
+    /// R-SRV-16, R-DEB-36: a run rejected before its start does not count; a started run, or a request without a
+    /// run, does.
+    #[test]
+    fn what_is_refused_is_not_counted() {
+        let (gate, now, a) = (RateLimiter::default(), Instant::now(), visitor("10.0.0.1"));
+        for _ in 0..5 {
+            drop(gate.acquire("run", a, LIMIT, now).unwrap().refund_unless_started());
+        }
+        drop(gate.acquire("run", a, LIMIT, now).unwrap());
+        for _ in 0..2 {
+            let mut pass = gate.acquire("run", a, LIMIT, now).unwrap().refund_unless_started();
+            pass.mark_started();
+        }
+        assert!(gate.acquire("run", a, LIMIT, now).unwrap_err().detail().contains("in 1 minutes"));
+    }
+
+    /// R-SRV-16: an IPv6 address counts as its network, an IPv4 address is the same in both notations.
+    #[test]
+    fn a_household_is_one_visitor() {
+        assert_eq!(visitor("2001:db8:1:2::1"), visitor("2001:db8:1:2:ffff::9"));
+        assert_ne!(visitor("2001:db8:1:2::1"), visitor("2001:db8:1:3::1"));
+        assert_eq!(visitor("::ffff:10.0.0.1"), visitor("10.0.0.1"));
+    }
+}

@@ -1,0 +1,148 @@
+//! Security checks in front of all routes: the host check against DNS rebinding, the origin check for requests that
+//! change something, CORS, and the headers of every response.
+
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use superstep::ErrorCode;
+use superstep::core::error::panic_message;
+
+use crate::api::problem::Problem;
+use crate::config::ServerConfig;
+
+/// Content Security Policy of the pages.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+    font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// Host and origin rules of the server.
+#[derive(Clone)]
+pub(crate) struct SecurityPolicy(Arc<SecurityRules>);
+
+struct SecurityRules {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    /// True if other machines can reach the server. Then an IP address is accepted as host: a request sent to an IP
+    /// address did not come through a DNS name that an attacker controls.
+    allows_ip_hosts: bool,
+}
+
+impl SecurityPolicy {
+    pub(crate) fn new(config: &ServerConfig, is_loopback: bool) -> Self {
+        let own = std::iter::once(config.host.as_str()).chain(config.allowed_hosts.iter().map(String::as_str));
+        let hosts = own.map(|host| host.trim_matches(['[', ']']).to_ascii_lowercase()).collect();
+        let origins = config.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase());
+        Self(Arc::new(SecurityRules { hosts, origins: origins.collect(), allows_ip_hosts: !is_loopback }))
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Problem> {
+        let host = host(request).ok_or_else(|| forbidden(400, "the request has no host"))?;
+        if !self.is_allowed_host(name(&host)) {
+            let problem = forbidden(403, format!("this server is not called `{}`", name(&host)));
+            return Err(problem.with_hint("ask by `localhost`, or add the name to `server.allowed_hosts`"));
+        }
+        let is_safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+        if is_safe || self.is_allowed_request_origin(request.headers(), &host) {
+            return Ok(());
+        }
+        let problem = forbidden(403, "a page of another origin may not change anything here");
+        Err(problem.with_hint("add its origin to `server.allowed_origins`"))
+    }
+
+    fn is_allowed_host(&self, name: &str) -> bool {
+        let number = name.parse::<IpAddr>().ok();
+        name == "localhost"
+            || number.is_some_and(|number| number.is_loopback() || self.0.allows_ip_hosts)
+            || self.0.hosts.iter().any(|known| known == name)
+    }
+
+    /// Returns true if the origin of a request is allowed. Programs send no origin; browsers do, and mark
+    /// cross-site requests without one in `Sec-Fetch-Site`.
+    fn is_allowed_request_origin(&self, headers: &HeaderMap, host: &str) -> bool {
+        match text(headers, &header::ORIGIN) {
+            Some(origin) => self.is_allowed(&origin) || origin.split_once("://").is_some_and(|(_, at)| at == host),
+            None => !matches!(
+                text(headers, &HeaderName::from_static("sec-fetch-site")).as_deref(),
+                Some("cross-site" | "same-site")
+            ),
+        }
+    }
+
+    fn is_allowed(&self, origin: &str) -> bool {
+        self.0.origins.iter().any(|known| known == origin)
+    }
+
+    /// Returns the origin of a request if CORS allows it.
+    fn allowed_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let origin = text(headers, &header::ORIGIN)?;
+        self.is_allowed(&origin).then(|| headers.get(header::ORIGIN).cloned()).flatten()
+    }
+}
+
+/// Middleware of all routes.
+pub(crate) async fn security_middleware(State(guard): State<SecurityPolicy>, request: Request, next: Next) -> Response {
+    let origin = guard.allowed_origin(request.headers());
+    let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
+    let mut response = match guard.check(&request) {
+        Err(problem) => problem.into_response(),
+        Ok(()) if is_preflight => StatusCode::NO_CONTENT.into_response(),
+        Ok(()) => catch_panic(next.run(request)).await,
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+    if let Some(origin) = origin {
+        add_cors_headers(headers, origin);
+    }
+    response
+}
+
+/// Runs a handler; a panic becomes an internal error, because it is a bug of the server.
+async fn catch_panic(response: impl Future<Output = Response>) -> Response {
+    match AssertUnwindSafe(response).catch_unwind().await {
+        Ok(response) => response,
+        Err(panic) => Problem::from(superstep::Error::internal(panic_message(&*panic))).into_response(),
+    }
+}
+
+fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    let rows = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "content-type, last-event-id, accept"),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "location, content-location, retry-after, x-debate-id"),
+        (header::ACCESS_CONTROL_MAX_AGE, "600"),
+    ];
+    for (name, value) in rows {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+fn forbidden(status: u16, detail: impl Into<String>) -> Problem {
+    Problem::new(status, ErrorCode::PolicyRefused, detail)
+}
+
+/// Returns the host of a request in lower case, with the port.
+fn host(request: &Request) -> Option<String> {
+    let given = text(request.headers(), &header::HOST);
+    given.or_else(|| request.uri().authority().map(|authority| authority.as_str().to_ascii_lowercase()))
+}
+
+/// Returns a host without its port and brackets.
+fn name(host: &str) -> &str {
+    if let Some((inside, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return inside;
+    }
+    host.rsplit_once(':').map_or(host, |(name, _)| name)
+}
+
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    Some(headers.get(name)?.to_str().ok()?.to_ascii_lowercase())
+}

@@ -1,0 +1,260 @@
+//! Broadcasts the events of runs to any number of subscribers: recent events come from a replay buffer per thread,
+//! older ones from the journal.
+//!
+//! Nothing waits for a subscriber. Each subscriber reads at its own speed; one that needs events evicted from the
+//! buffer is told that it lagged, and reconnects with its last number, which the journal then serves. Numbers rise
+//! for every subscriber, and no persisted event is left out. A killed process may lose everything here: what must
+//! survive is in the checkpointer.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use superstep::core::id::{RunId, ThreadId};
+use superstep::{JournalEvent, StreamEvent};
+use tokio::sync::watch;
+
+pub(crate) use crate::events::commit_listener::NotifyingCheckpointer;
+use crate::events::replay_buffer::{ReplayBuffer, StoredRange};
+pub use crate::events::subscription::{Subscription, SubscriptionEnd};
+pub use crate::runs::stop::StopMode;
+pub(crate) use crate::runs::stop::{StopHandle, StopOnDrop};
+
+use crate::config::ReplayBufferConfig;
+
+/// An event as subscribers receive it.
+#[derive(Debug)]
+pub struct PublishedEvent {
+    pub(crate) number: u64,
+    pub(crate) is_preview: bool,
+    pub(crate) text: String,
+    pub(crate) event: OnceLock<Value>,
+}
+
+impl PublishedEvent {
+    /// Number of the event: rises along the thread, and is the id of the server-sent event.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns true if the event is a preview: not persisted, and contained in full in a later event.
+    #[must_use]
+    pub fn is_preview(&self) -> bool {
+        self.is_preview
+    }
+
+    /// Event of version 2 as JSON text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Event of version 2.
+    #[must_use]
+    pub fn event(&self) -> &Value {
+        self.event.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
+    }
+
+    /// Type of the event, such as `on_chain_start`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.event()["event"].as_str().unwrap_or_default()
+    }
+
+    fn from_live(event: &StreamEvent) -> Self {
+        let text = serde_json::to_string(event).unwrap_or_default();
+        Self { number: number(event), is_preview: event.is_preview(), text, event: OnceLock::new() }
+    }
+
+    pub(crate) fn from_journal(kept: JournalEvent) -> Self {
+        let text = kept.event.to_string();
+        Self { number: kept.number, is_preview: false, text, event: OnceLock::from(kept.event) }
+    }
+}
+
+/// Number of a live event. The only place that reads it: it rises along the thread.
+fn number(event: &StreamEvent) -> u64 {
+    event.metadata.seq
+}
+
+/// Broadcasts of all threads that have a run or had one recently.
+pub(crate) struct EventBroadcaster {
+    threads: Mutex<BTreeMap<ThreadId, Arc<ThreadBroadcast>>>,
+    size: ReplayBufferConfig,
+}
+
+/// Broadcast of one thread.
+pub(crate) struct ThreadBroadcast {
+    now: Mutex<BroadcastState>,
+    /// Time for which the broadcast stays after the end of the run.
+    stays: Duration,
+    /// Changes whenever subscribers should read again.
+    pub(crate) changed: watch::Sender<u64>,
+}
+
+struct BroadcastState {
+    ring: ReplayBuffer,
+    run: Option<RunId>,
+    state: StreamState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum StreamState {
+    Live,
+    Ended(Instant),
+    Shutdown,
+}
+
+/// Result of reading events after a number.
+pub(crate) enum ReadResult {
+    Events(Vec<Arc<PublishedEvent>>),
+    /// No further event yet.
+    Pending,
+    /// The events between the subscriber's number and this one are only in the journal.
+    Gap(u64),
+    /// An event that the subscriber needs was evicted.
+    TooSlow,
+    Over,
+    Shutdown,
+}
+
+/// Maximum number of events per read.
+pub(crate) const READ_BATCH: usize = 256;
+
+impl EventBroadcaster {
+    pub(crate) fn new(size: ReplayBufferConfig) -> Self {
+        Self { threads: Mutex::default(), size }
+    }
+
+    /// Opens the broadcast of a thread for a run.
+    pub(crate) fn open(&self, thread: &ThreadId, run: RunId) -> Arc<ThreadBroadcast> {
+        let mut lines = lock(&self.threads);
+        lines.retain(|_, line| !line.is_stale());
+        let line = lines.entry(thread.clone()).or_insert_with(|| Arc::new(ThreadBroadcast::new(self.size)));
+        line.start_run(run);
+        line.clone()
+    }
+
+    /// Returns the broadcast of a thread that has a run or had one recently.
+    pub(crate) fn get(&self, thread: &ThreadId) -> Option<Arc<ThreadBroadcast>> {
+        lock(&self.threads).get(thread).filter(|line| !line.is_stale()).cloned()
+    }
+
+    /// Marks the events of a thread up to a number as persisted.
+    pub(crate) fn mark_stored(&self, thread: &ThreadId, number: u64) {
+        // The map is unlocked first, so that a busy thread does not block the others.
+        let line = lock(&self.threads).get(thread).cloned();
+        if let Some(line) = line {
+            lock(&line.now).ring.mark_stored(number);
+        }
+    }
+
+    /// Removes the broadcast of a thread; its subscriptions end.
+    pub(crate) fn remove(&self, thread: &ThreadId) {
+        if let Some(line) = lock(&self.threads).remove(thread) {
+            line.close_if(|_| true, StreamState::Ended(Instant::now()));
+        }
+    }
+
+    /// Removes broadcasts that have expired.
+    pub(crate) fn remove_expired(&self) {
+        lock(&self.threads).retain(|_, line| !line.is_stale());
+    }
+
+    /// Ends all subscriptions because the server shuts down.
+    pub(crate) fn shut_down(&self) {
+        lock(&self.threads).values().for_each(|line| line.suspend_run());
+    }
+}
+
+impl ThreadBroadcast {
+    fn new(size: ReplayBufferConfig) -> Self {
+        let now = BroadcastState { ring: ReplayBuffer::new(size), run: None, state: StreamState::Live };
+        Self { now: Mutex::new(now), stays: size.retain_after_end, changed: watch::Sender::new(0) }
+    }
+
+    fn start_run(&self, run: RunId) {
+        let mut now = lock(&self.now);
+        (now.run, now.state) = (Some(run), StreamState::Live);
+    }
+
+    /// Publishes an event in the order of the numbers. Parallel tasks emit events while another event is being
+    /// persisted, so an event may arrive before one with a lower number; it then waits for that one, without a
+    /// timeout. If a graph commits only at its end, the events of subgraph checkpoints arrive then, and later ones
+    /// wait for them.
+    pub(crate) fn publish(&self, event: &StreamEvent) {
+        lock(&self.now).ring.insert(Arc::new(PublishedEvent::from_live(event)), is_start(event));
+        self.wake();
+    }
+
+    /// Returns true if an event waits for an earlier one that has not arrived.
+    pub(crate) fn has_gap(&self) -> bool {
+        lock(&self.now).ring.holds_back()
+    }
+
+    /// Publishes events that wait only for persisted events that never arrived here: subscribers read those from
+    /// the journal.
+    pub(crate) fn skip_stored_gap(&self) {
+        lock(&self.now).ring.skip_stored_gap();
+        self.wake();
+    }
+
+    /// Ends a run. Subscribers receive the remaining events; those of a later run on the thread are not affected.
+    pub(crate) fn end_run(&self, run: RunId) {
+        self.close_if(|now| now.run == Some(run), StreamState::Ended(Instant::now()));
+    }
+
+    /// Suspends the run, which continues on another server. Subscribers receive the events that are in order, and
+    /// reconnect.
+    pub(crate) fn suspend_run(&self) {
+        self.close_if(|now| now.state == StreamState::Live, StreamState::Shutdown);
+    }
+
+    fn close_if(&self, is_meant: impl FnOnce(&BroadcastState) -> bool, state: StreamState) {
+        let mut now = lock(&self.now);
+        if is_meant(&now) {
+            match state {
+                StreamState::Shutdown => now.ring.close_for_shutdown(),
+                _ => now.ring.close(),
+            }
+            now.state = state;
+        }
+        drop(now);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    fn is_stale(&self) -> bool {
+        matches!(lock(&self.now).state, StreamState::Ended(since) if since.elapsed() > self.stays)
+    }
+
+    /// Returns the range that only the journal has; `None` if it is not known yet.
+    pub(crate) fn stored_range(&self) -> Option<StoredRange> {
+        lock(&self.now).ring.stored_range()
+    }
+
+    /// Reads the events after a number.
+    pub(crate) fn read_after(&self, number: u64) -> ReadResult {
+        let now = lock(&self.now);
+        now.ring.read_after(number).unwrap_or(match now.state {
+            StreamState::Live => ReadResult::Pending,
+            StreamState::Ended(_) => ReadResult::Over,
+            StreamState::Shutdown => ReadResult::Shutdown,
+        })
+    }
+}
+
+/// Returns true if the event is the first of a run.
+fn is_start(event: &StreamEvent) -> bool {
+    event.event == "on_chain_start" && event.parent_ids().is_empty()
+}
+
+/// Locks a mutex even if it is poisoned: no holder leaves the value half changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,286 @@
+//! Replay buffer of one thread: releases events in the order of their numbers, and keeps them until they are
+//! persisted.
+//!
+//! A client that reconnects is served from the journal and then from the buffer, so the buffer may evict persisted
+//! events, and previews, which are never persisted. Events that are not persisted yet stay, up to a hard limit;
+//! past that limit the buffer remembers up to which number unsaved events were evicted.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::config::ReplayBufferConfig;
+use crate::events::broadcast::{PublishedEvent, READ_BATCH, ReadResult};
+
+/// Factor by which the buffer may exceed its size for events that are not persisted yet.
+const MAX_UNSAVED_FACTOR: usize = 16;
+
+pub(crate) struct ReplayBuffer {
+    events: VecDeque<BufferedEvent>,
+    /// Events that arrived before one with a lower number.
+    out_of_order: BTreeMap<u64, Arc<PublishedEvent>>,
+    /// Size of all held events in bytes.
+    bytes: usize,
+    /// Number above which every event was released here; `None` before the first event.
+    first_number: Option<u64>,
+    /// Number of the last released event.
+    last_number: Option<u64>,
+    /// Number of the last evicted event.
+    last_evicted: u64,
+    /// Number of the last event known to be persisted. Every event with a lower number is persisted too, or never
+    /// will be.
+    mark_stored: u64,
+    /// Number of the last event that was evicted before it was persisted.
+    last_evicted_unsaved: u64,
+    size: ReplayBufferConfig,
+}
+
+struct BufferedEvent {
+    told: Arc<PublishedEvent>,
+    /// True if events right before this one never arrived here; the journal may have them.
+    after_gap: bool,
+}
+
+/// Range of events that only the journal has.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredRange {
+    /// Last number of the range.
+    pub(crate) stored_up_to: u64,
+    /// Last number that is not persisted yet; 0 if the whole range is persisted.
+    pub(crate) missing_up_to: u64,
+}
+
+impl ReplayBuffer {
+    pub(crate) fn new(size: ReplayBufferConfig) -> Self {
+        let (events, out_of_order) = (VecDeque::new(), BTreeMap::new());
+        Self {
+            events,
+            out_of_order,
+            bytes: 0,
+            first_number: None,
+            last_number: None,
+            last_evicted: 0,
+            mark_stored: 0,
+            last_evicted_unsaved: 0,
+            size,
+        }
+    }
+
+    /// Inserts an event. An event that arrives too early waits for its predecessors; the first event of a run does
+    /// not, because what is missing before it belongs to an earlier run.
+    pub(crate) fn insert(&mut self, told: Arc<PublishedEvent>, is_start: bool) {
+        let next = self.last_number.map_or(told.number, |last| last + 1);
+        if told.number < next {
+            // The event comes too late: it is in the journal, or contained in full in a later event.
+            return;
+        }
+        self.bytes += told.text.len();
+        if told.number == next || is_start {
+            let follows_gap = told.number > next;
+            self.push(told, follows_gap);
+            self.drain_in_order();
+        } else {
+            self.out_of_order.insert(told.number, told);
+        }
+        self.evict();
+    }
+
+    /// Marks all events up to a number as persisted.
+    pub(crate) fn mark_stored(&mut self, number: u64) {
+        self.mark_stored = self.mark_stored.max(number);
+        self.evict();
+    }
+
+    /// Returns true if an event waits for an earlier one that has not arrived.
+    pub(crate) fn holds_back(&self) -> bool {
+        !self.out_of_order.is_empty()
+    }
+
+    /// Releases events whose missing predecessors are persisted: subscribers read those from the journal.
+    pub(crate) fn skip_stored_gap(&mut self) {
+        while self.out_of_order.first_key_value().is_some_and(|(first, _)| *first <= self.mark_stored + 1) {
+            self.skip_gap();
+        }
+    }
+
+    /// Closes the buffer at the end of the run: no event follows, and events not persisted by now never will be.
+    pub(crate) fn close(&mut self) {
+        while self.holds_back() {
+            self.skip_gap();
+        }
+        self.last_evicted_unsaved = 0;
+        self.evict();
+    }
+
+    /// Closes the buffer at shutdown: drops the events that wait, because clients that reconnect find them after
+    /// their predecessors.
+    pub(crate) fn close_for_shutdown(&mut self) {
+        self.bytes -= self.out_of_order.values().map(|told| told.text.len()).sum::<usize>();
+        self.out_of_order.clear();
+    }
+
+    /// Returns the range that only the journal has; `None` if it is not known yet.
+    pub(crate) fn stored_range(&self) -> Option<StoredRange> {
+        let owed = if self.last_evicted_unsaved > self.mark_stored { self.last_evicted_unsaved } else { 0 };
+        self.first_number.map(|from| StoredRange { stored_up_to: from.max(self.last_evicted), missing_up_to: owed })
+    }
+
+    /// Reads the events after a number; `None` if there are none yet.
+    pub(crate) fn read_after(&self, number: u64) -> Option<ReadResult> {
+        if self.last_evicted > number {
+            return Some(ReadResult::TooSlow);
+        }
+        let first = self.events.partition_point(|held| held.told.number <= number);
+        let held = self.events.get(first)?;
+        if held.after_gap && held.told.number > number + 1 {
+            return Some(ReadResult::Gap(held.told.number - 1));
+        }
+        let rest = self.events.range(first + 1..).take_while(|held| !held.after_gap);
+        Some(ReadResult::Events(
+            std::iter::once(held).chain(rest).take(READ_BATCH).map(|held| held.told.clone()).collect(),
+        ))
+    }
+
+    fn push(&mut self, told: Arc<PublishedEvent>, follows_gap: bool) {
+        self.first_number.get_or_insert(told.number.saturating_sub(1));
+        self.last_number = Some(told.number);
+        self.events.push_back(BufferedEvent { told, after_gap: follows_gap });
+    }
+
+    /// Releases the events that waited for the last one.
+    fn drain_in_order(&mut self) {
+        while let Some(entry) = self.out_of_order.first_entry()
+            && self.last_number.is_none_or(|last| *entry.key() == last + 1)
+        {
+            let told = entry.remove();
+            self.push(told, false);
+        }
+    }
+
+    /// Releases the events that wait for the first missing one.
+    fn skip_gap(&mut self) {
+        if let Some((_, told)) = self.out_of_order.pop_first() {
+            self.push(told, true);
+            self.drain_in_order();
+        }
+    }
+
+    fn evict(&mut self) {
+        while self.is_over(1) && self.events.len() + self.out_of_order.len() > 1 {
+            let is_far_over = self.is_over(MAX_UNSAVED_FACTOR);
+            match self.events.front() {
+                Some(first) if is_far_over || self.is_evictable(&first.told) => self.evict_first(),
+                None if is_far_over => self.abandon_gap(),
+                _ => return,
+            }
+        }
+    }
+
+    fn is_over(&self, times: usize) -> bool {
+        let held = self.events.len() + self.out_of_order.len();
+        held > self.size.max_events.saturating_mul(times) || self.bytes > self.size.max_bytes.saturating_mul(times)
+    }
+
+    /// Returns true if a client that reconnects does not need the event from the buffer.
+    fn is_evictable(&self, told: &PublishedEvent) -> bool {
+        told.is_preview || told.number <= self.mark_stored
+    }
+
+    fn evict_first(&mut self) {
+        let Some(BufferedEvent { told, .. }) = self.events.pop_front() else { return };
+        (self.bytes, self.last_evicted) = (self.bytes - told.text.len(), told.number);
+        if !self.is_evictable(&told) {
+            self.last_evicted_unsaved = told.number;
+        }
+    }
+
+    /// Gives up a gap because the events that wait for it exceed the limit: subscribers read them from the journal
+    /// once they are persisted.
+    fn abandon_gap(&mut self) {
+        let Some((first, _)) = self.out_of_order.first_key_value() else { return };
+        self.last_evicted = first - 1;
+        self.last_evicted_unsaved = self.last_evicted;
+        self.skip_gap();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use super::*;
+
+    fn ring(events: usize) -> ReplayBuffer {
+        ReplayBuffer::new(ReplayBufferConfig { max_events: events, ..ReplayBufferConfig::default() })
+    }
+
+    fn tell(ring: &mut ReplayBuffer, numbers: impl IntoIterator<Item = u64>) {
+        for number in numbers {
+            let told = PublishedEvent { number, is_preview: false, text: String::new(), event: OnceLock::new() };
+            ring.insert(Arc::new(told), number == 1);
+        }
+    }
+
+    fn after(ring: &ReplayBuffer, number: u64) -> Vec<u64> {
+        match ring.read_after(number) {
+            Some(ReadResult::Events(told)) => told.iter().map(|told| told.number).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// R-SRV-9: events after a missing event are released with it, or once it is persisted; subscribers then read
+    /// it from the journal.
+    #[test]
+    fn a_missing_event_is_waited_for_until_it_is_told_or_stored() {
+        let mut ring = ring(100);
+        tell(&mut ring, [1, 2, 5, 4]);
+        ring.skip_stored_gap();
+        assert_eq!((after(&ring, 0), ring.holds_back()), (vec![1, 2], true));
+        tell(&mut ring, [3, 8, 9]);
+        assert_eq!(after(&ring, 0), [1, 2, 3, 4, 5]);
+        // 6 is persisted, and 7 is not.
+        ring.mark_stored(6);
+        ring.skip_stored_gap();
+        assert!(ring.holds_back());
+        ring.mark_stored(7);
+        ring.skip_stored_gap();
+        assert_eq!(after(&ring, 0), [1, 2, 3, 4, 5]);
+        assert!(matches!(ring.read_after(5), Some(ReadResult::Gap(7))));
+        assert_eq!(after(&ring, 7), [8, 9]);
+        // 6 and 7 arrive late: subscribers past them have read them from the journal.
+        tell(&mut ring, [6, 7, 10]);
+        assert_eq!(after(&ring, 7), [8, 9, 10]);
+    }
+
+    /// R-SRV-9, R-SRV-18: a shutdown does not lead subscribers past an event that is still being persisted.
+    #[test]
+    fn what_waits_is_not_told_when_the_server_stops() {
+        let mut ring = ring(100);
+        tell(&mut ring, [1, 2, 4, 5]);
+        ring.close_for_shutdown();
+        assert_eq!((after(&ring, 0), ring.holds_back()), (vec![1, 2], false));
+        assert!(ring.read_after(2).is_none());
+    }
+
+    /// R-SRV-9: events evicted over the limit are reported as missing until they are persisted, whether they were
+    /// released or wait for a missing event.
+    #[test]
+    fn what_cannot_be_held_is_owed_until_it_is_stored() {
+        let mut ring = ring(2);
+        ring.mark_stored(1);
+        tell(&mut ring, 1..=20);
+        assert_eq!(ring.stored_range().map(|below| (below.stored_up_to, below.missing_up_to)), Some((1, 0)));
+        assert_eq!(after(&ring, 1).len(), 19);
+        tell(&mut ring, 30..=80);
+        let below = ring.stored_range().unwrap();
+        assert!(
+            below.stored_up_to >= 29 && below.missing_up_to == below.stored_up_to,
+            "{} {}",
+            below.stored_up_to,
+            below.missing_up_to
+        );
+        assert!(matches!(ring.read_after(20), Some(ReadResult::TooSlow)));
+        ring.mark_stored(80);
+        assert_eq!(ring.stored_range().map(|below| (below.stored_up_to, below.missing_up_to)), Some((78, 0)));
+        assert_eq!(after(&ring, 78), [79, 80]);
+    }
+}

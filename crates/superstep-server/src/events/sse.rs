@@ -1,0 +1,225 @@
+//! Encodes a subscription as server-sent events: `id`, `event` and `data` lines.
+//!
+//! The id of an event is its number on the thread, so a client that reconnects with its last id receives every
+//! later event exactly once. One event may become several messages or none; only the last of them has the id,
+//! because a client that is disconnected between them must receive all of them again.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+
+use axum::body::{Body, Bytes};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use superstep::ErrorCode;
+use tokio::time::{Instant, sleep_until};
+
+use crate::api::problem::Problem;
+use crate::config::SseConfig;
+use crate::events::broadcast::{PublishedEvent, Subscription, SubscriptionEnd};
+
+pub use crate::events::ag_ui::ag_ui_encoder;
+
+/// A server-sent event without id: event name and data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SseMessage {
+    /// Event name.
+    pub event: String,
+    /// Data, usually JSON.
+    pub data: String,
+}
+
+impl SseMessage {
+    /// Creates a message.
+    pub fn new(event: impl Into<String>, data: impl ToString) -> Self {
+        Self { event: event.into(), data: data.to_string() }
+    }
+}
+
+/// Encoder of events for one client.
+pub trait SseEncoder: Send + 'static {
+    /// Loads the data needed to encode an event.
+    fn prepare(&mut self, _told: &PublishedEvent) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
+    /// Encodes one event as messages; none if the client does not need it.
+    fn encode(&mut self, told: &PublishedEvent) -> Vec<SseMessage>;
+
+    /// Returns the messages that follow the last event of a run; not called if the server shuts down or the client
+    /// lagged.
+    fn finish(&mut self) -> Vec<SseMessage> {
+        Vec::new()
+    }
+}
+
+impl<F: FnMut(&PublishedEvent) -> Vec<SseMessage> + Send + 'static> SseEncoder for F {
+    fn encode(&mut self, told: &PublishedEvent) -> Vec<SseMessage> {
+        self(told)
+    }
+}
+
+/// Encodes an event of version 2 unchanged, under its own name.
+#[must_use]
+pub fn encode_v2_events(told: &PublishedEvent) -> Vec<SseMessage> {
+    vec![SseMessage::new(told.kind(), told.text())]
+}
+
+/// Creates the response that streams a subscription.
+///
+/// A comment is sent as heartbeat if there are no events. The last message before a shutdown is `event: shutdown`;
+/// a client that lagged gets a comment. Both reconnect with their last id.
+#[must_use]
+pub fn sse_response(feed: Subscription, view: impl SseEncoder) -> Response {
+    let sender = SseStream { pacer: SsePacer::new(feed.pace), feed, view, stage: SseStage::Opening, last_sent: None };
+    let body = Body::from_stream(stream::unfold(sender, |mut sender| async move {
+        let text = sender.next().await?;
+        Some((Ok::<Bytes, Infallible>(text.into()), sender))
+    }));
+    let mut response = body.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    // Proxies must not buffer, compress or cache the stream.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+struct SseStream<V> {
+    feed: Subscription,
+    view: V,
+    pacer: SsePacer,
+    stage: SseStage,
+    /// Number of the last event sent.
+    last_sent: Option<u64>,
+}
+
+enum SseStage {
+    Opening,
+    Telling,
+    Over,
+}
+
+impl<V: SseEncoder> SseStream<V> {
+    async fn next(&mut self) -> Option<String> {
+        match self.stage {
+            SseStage::Opening => {
+                self.stage = SseStage::Telling;
+                return Some(format!("retry: {}\n\n", self.feed.pace.reconnect_delay.as_millis()));
+            }
+            SseStage::Over => return None,
+            SseStage::Telling => {}
+        }
+        loop {
+            self.pacer.wait_for_rate().await;
+            let told = tokio::select! {
+                biased;
+                told = self.feed.next() => told,
+                () = self.pacer.heartbeat_due() => {
+                    self.pacer.record_sent(0);
+                    return Some(": still here\n\n".to_owned());
+                }
+            };
+            let Some(told) = told else {
+                self.stage = SseStage::Over;
+                return Some(self.closing_messages());
+            };
+            self.last_sent = Some(told.number());
+            self.view.prepare(&told).await;
+            let lines = self.view.encode(&told);
+            if !lines.is_empty() {
+                self.pacer.record_sent(1);
+                return Some(format_messages(&lines, Some(told.number())));
+            }
+        }
+    }
+
+    fn closing_messages(&mut self) -> String {
+        match self.feed.end() {
+            Some(SubscriptionEnd::Lagged) => ": too slow, come back with the last id\n\n".to_owned(),
+            Some(SubscriptionEnd::Shutdown) => {
+                format_messages(&[SseMessage::new("shutdown", r#"{"reason":"the server stops"}"#)], None)
+            }
+            Some(SubscriptionEnd::Failed(problem)) => {
+                let data = serde_json::to_string(problem).unwrap_or_default();
+                format_messages(&[SseMessage::new("problem", data)], None)
+            }
+            _ => format_messages(&self.view.finish(), self.last_sent) + ": the end\n\n",
+        }
+    }
+}
+
+fn format_messages(lines: &[SseMessage], number: Option<u64>) -> String {
+    let mut text = String::new();
+    for (place, line) in lines.iter().enumerate() {
+        // Writing to a string cannot fail.
+        if let Some(number) = number.filter(|_| place + 1 == lines.len()) {
+            let _ = writeln!(text, "id: {number}");
+        }
+        let _ = writeln!(text, "event: {}", line.event);
+        for data in line.data.split('\n') {
+            let _ = writeln!(text, "data: {data}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Heartbeat and rate limit of one client.
+struct SsePacer {
+    pace: SseConfig,
+    last: Instant,
+    second: Instant,
+    count: u32,
+}
+
+impl SsePacer {
+    fn new(pace: SseConfig) -> Self {
+        let now = Instant::now();
+        Self { pace, last: now, second: now, count: 0 }
+    }
+
+    fn record_sent(&mut self, events: u32) {
+        self.last = Instant::now();
+        self.count += events;
+    }
+
+    async fn heartbeat_due(&self) {
+        sleep_until(self.last + self.pace.heartbeat_interval).await;
+    }
+
+    /// Waits for the next second if the client has received its maximum of this one.
+    async fn wait_for_rate(&mut self) {
+        let next = self.second + std::time::Duration::from_secs(1);
+        if self.count >= self.pace.max_events_per_second {
+            sleep_until(next).await;
+        }
+        if Instant::now() >= next {
+            (self.second, self.count) = (Instant::now(), 0);
+        }
+    }
+}
+
+/// Number of the last event the client has: the header `Last-Event-ID`, or `after` in the query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastEventId(pub Option<u64>);
+
+impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        // A browser that reconnects sends the header, and the query it used at first.
+        let header = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let query = parts.uri.query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("after="));
+        let Some(given) = header.or_else(|| query.map(str::to_owned)).filter(|id| !id.is_empty()) else {
+            return Ok(Self(None));
+        };
+        let number = given.parse().map_err(|_| {
+            let problem = Problem::new(400, ErrorCode::InputInvalid, "the last event id is not a number");
+            problem.with_hint("send back the `id` of the last event as it was")
+        });
+        number.map(|number| Self(Some(number)))
+    }
+}

@@ -1,0 +1,171 @@
+//! A subscription of one client: first the journal after its number, then the replay buffer, then live events.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use superstep::core::id::ThreadId;
+use superstep::{ErrorCode, EventsQuery};
+use tokio::sync::watch;
+
+use crate::api::problem::Problem;
+use crate::config::SseConfig;
+use crate::events::broadcast::{PublishedEvent, READ_BATCH, ReadResult, StopOnDrop, ThreadBroadcast};
+use crate::graphs::registry::ServedGraph;
+
+/// Every event of a thread after a number, once and in order, until the run ends.
+#[must_use = "a feed tells nothing until it is asked"]
+pub struct Subscription {
+    thread: ThreadId,
+    served: Arc<dyn ServedGraph>,
+    line: Option<(Arc<ThreadBroadcast>, watch::Receiver<u64>)>,
+    /// Number of the last event returned.
+    last_number: u64,
+    buffered: VecDeque<Arc<PublishedEvent>>,
+    reads_store: bool,
+    /// Last number of a gap in the replay buffer; its events may be in the journal.
+    gap_end: u64,
+    /// Number up to which every event of the journal was read.
+    journal_read_to: u64,
+    end: Option<SubscriptionEnd>,
+    /// Stops the run if the subscription is dropped before its end; `None` if the client does not control the run.
+    stop_on_drop: Option<StopOnDrop>,
+    pub(crate) pace: SseConfig,
+}
+
+/// Reason why a subscription ended.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum SubscriptionEnd {
+    /// The run has ended, or there is none.
+    RunEnded,
+    /// The subscriber lagged too far behind: it should reconnect with the last number it has.
+    Lagged,
+    /// The server shuts down: the subscriber should reconnect with the last number it has.
+    Shutdown,
+    /// The journal could not be read, or lacks the next event so far.
+    Failed(Problem),
+}
+
+impl Subscription {
+    pub(crate) fn new(
+        (thread, after): (ThreadId, Option<u64>),
+        served: Arc<dyn ServedGraph>,
+        line: Option<Arc<ThreadBroadcast>>,
+        pace: SseConfig,
+    ) -> Self {
+        let line = line.map(|line| {
+            let changed = line.changed.subscribe();
+            (line, changed)
+        });
+        let (last_number, buffered) = (after.unwrap_or_default(), VecDeque::new());
+        let (reads_store, gap_end, journal_read_to, end, stop_on_drop) = (true, 0, 0, None, None);
+        Self {
+            thread,
+            served,
+            line,
+            last_number,
+            buffered,
+            reads_store,
+            gap_end,
+            journal_read_to,
+            end,
+            stop_on_drop,
+            pace,
+        }
+    }
+
+    pub(crate) fn with_stop_on_drop(mut self, leaving: Option<StopOnDrop>) -> Self {
+        self.stop_on_drop = leaving;
+        self
+    }
+
+    /// Thread of the subscription.
+    #[must_use]
+    pub fn thread(&self) -> &ThreadId {
+        &self.thread
+    }
+
+    /// Returns the next event, or `None` if there are no more; [`Subscription::end`] then returns the reason.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no event; the next call returns it.
+    pub async fn next(&mut self) -> Option<Arc<PublishedEvent>> {
+        loop {
+            if let Some(told) = self.buffered.pop_front() {
+                self.last_number = told.number;
+                return Some(told);
+            }
+            if self.end.is_some() {
+                return None;
+            }
+            if self.reads_store {
+                self.read_journal().await;
+                continue;
+            }
+            let Some((line, changed)) = &mut self.line else {
+                self.close(SubscriptionEnd::RunEnded);
+                continue;
+            };
+            // Evicted previews are stored nowhere; their content is part of the events read from the journal.
+            self.last_number = self.last_number.max(std::mem::take(&mut self.journal_read_to));
+            changed.borrow_and_update();
+            match line.read_after(self.last_number) {
+                ReadResult::Events(told) => self.buffered = told.into(),
+                // The subscription holds the broadcast, so the sender is alive and the result cannot be an error.
+                ReadResult::Pending => drop(changed.changed().await),
+                ReadResult::Gap(up_to) => (self.reads_store, self.gap_end) = (true, up_to),
+                ReadResult::TooSlow => self.close(SubscriptionEnd::Lagged),
+                ReadResult::Over => self.close(SubscriptionEnd::RunEnded),
+                ReadResult::Shutdown => self.close(SubscriptionEnd::Shutdown),
+            }
+        }
+    }
+
+    /// Returns the reason why there are no more events, once the subscription has ended.
+    #[must_use]
+    pub fn end(&self) -> Option<&SubscriptionEnd> {
+        self.end.as_ref()
+    }
+
+    fn close(&mut self, end: SubscriptionEnd) {
+        if let Some(leaving) = self.stop_on_drop.take() {
+            leaving.disarm();
+        }
+        self.end = Some(end);
+    }
+
+    /// Reads events from the journal, up to where the replay buffer starts or continues after a gap.
+    async fn read_journal(&mut self) {
+        // Read before the journal, so that events persisted in between are part of the journal read.
+        let below = self.line.as_ref().and_then(|(line, _)| line.stored_range());
+        let floor = below.map(|below| below.stored_up_to.max(self.gap_end));
+        if floor.is_some_and(|floor| floor <= self.last_number) {
+            self.reads_store = false;
+            return;
+        }
+        let query = EventsQuery { after: Some(self.last_number), limit: Some(READ_BATCH), ..EventsQuery::default() };
+        match self.served.events(&self.thread, &query).await {
+            Ok(kept) => {
+                let (found, top) = (kept.len(), floor.unwrap_or(u64::MAX));
+                let below_top = kept.into_iter().filter(|kept| kept.number <= top);
+                self.buffered = below_top.map(|kept| Arc::new(PublishedEvent::from_journal(kept))).collect();
+                if found < READ_BATCH || self.buffered.len() < found {
+                    (self.reads_store, self.journal_read_to) = (false, floor.unwrap_or(0));
+                    let reached = self.buffered.back().map_or(self.last_number, |told| told.number);
+                    if below.is_some_and(|below| below.missing_up_to > reached) {
+                        self.close(SubscriptionEnd::Failed(not_yet_stored(&self.thread)));
+                    }
+                }
+            }
+            Err(problem) => self.close(SubscriptionEnd::Failed(problem)),
+        }
+    }
+}
+
+/// Error for a subscriber whose next event was evicted and is not persisted yet: it must not skip that event.
+fn not_yet_stored(thread: &ThreadId) -> Problem {
+    let detail = "more was said than is held, and it is not stored yet";
+    let problem = Problem::new(503, ErrorCode::StoreUnavailable, detail).with_retry_after(Duration::from_secs(2));
+    problem.with_hint("come back with the last id once the run has saved more").with_thread(thread)
+}

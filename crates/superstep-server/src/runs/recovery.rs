@@ -1,0 +1,308 @@
+//! Recovery of unfinished runs, found by their records at startup and by the list of unfinished runs every few
+//! seconds; each is resumed or marked.
+//!
+//! Recovering a run is harmless if it had in fact ended and only its record did not show that: the checkpoints
+//! decide, not the record. Several servers may find the same run: a server decides about a run only while it holds
+//! the thread lease ([`super::standing::ThreadLease`]), reads the record again under the lease, and persists the recovery
+//! before it releases the lease.
+
+pub(crate) mod detector;
+pub(crate) mod final_event;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use superstep::ThreadStatus;
+use superstep::core::id::{InterruptId, RunId};
+use superstep::settings::RecoveryMode;
+use tokio::time::{Instant, sleep_until};
+
+use crate::api::problem::Problem;
+use crate::graphs::registry::{RunInput, RunRequest, ServedGraph};
+use crate::runs::recovery::detector::{OrphanDetector, is_within_startup_grace};
+use crate::runs::repository::{RunError, RunRecord, RunStatus, ThreadRecord, UnfinishedRun};
+use crate::runs::service::{RunService, RunStart, StartKind};
+
+/// Interval between scans for orphaned runs. A process counts as dead after at most 15 seconds, its run is checked
+/// in two scans, and a run must continue within 20 seconds.
+pub(crate) const SCAN_INTERVAL: Duration = Duration::from_millis(1_500);
+
+/// Result of recovering unfinished runs.
+#[derive(Default)]
+pub(crate) struct RecoveryReport {
+    /// Number of runs that were resumed, marked, or queued.
+    pub(crate) count: usize,
+    /// Runs queued until there is a free slot, or until a transient error has passed.
+    queued: VecDeque<UnfinishedRun>,
+    /// True if a transient error occurred: the next attempt waits for the scan interval.
+    has_transient_error: bool,
+}
+
+/// Result of recovering one unfinished run.
+enum RecoveryResult {
+    /// The run was resumed or marked, or has ended meanwhile.
+    Recovered,
+    /// Another process, or another run of this process, holds the thread or is about to.
+    OwnedElsewhere,
+    /// The maximum number of concurrent runs is reached.
+    NoCapacity,
+}
+
+/// Decision about an unfinished run.
+enum RecoveryPlan {
+    /// The run had ended; only its record did not show that.
+    AlreadyEnded(RunStatus, Option<RunError>),
+    /// The run continues with this input.
+    Resume(RunInput),
+}
+
+impl RunService {
+    /// Resumes or marks all unfinished runs, except those that another process executes.
+    ///
+    /// # Errors
+    /// Returns an error if the records cannot be read.
+    pub(crate) async fn recover_all(&self) -> Result<RecoveryReport, Problem> {
+        let mut taken = RecoveryReport::default();
+        for record in self.0.repository.find_unfinished().await? {
+            // A graph that is not registered here may be served by another program on the same storage.
+            let Ok(served) = self.graph(&record.request.graph) else { continue };
+            let (run, found) = (record.request.run, UnfinishedRun::from(&record));
+            if self.may_still_start(&*served, &found).await? {
+                // The process of the run may be alive and about to acquire the lease: later scans decide.
+                taken.count += usize::from(!self.is_leased(&found).await);
+                self.0.repository.sync_unfinished_entry(run).await?;
+                continue;
+            }
+            match self.try_recover(found, &mut taken).await {
+                // Listed so that it is scanned again, even if an older version has not put it on the list.
+                RecoveryResult::OwnedElsewhere => self.0.repository.sync_unfinished_entry(run).await?,
+                RecoveryResult::Recovered | RecoveryResult::NoCapacity => taken.count += 1,
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Returns true if a run was persisted so recently that its process may be about to acquire the lease. A run
+    /// that has a checkpoint had acquired it.
+    async fn may_still_start(&self, served: &dyn ServedGraph, found: &UnfinishedRun) -> Result<bool, Problem> {
+        let thread = self.0.repository.thread(&found.thread).await?;
+        if !thread.is_some_and(|thread| thread.run == found.run && is_within_startup_grace(&thread)) {
+            return Ok(false);
+        }
+        let has_begun = served.status(&found.thread).await?.is_some()
+            && served.has_checkpoint_of_run(&found.thread, found.run).await?;
+        Ok(found.recoveries > 0 || !has_begun)
+    }
+
+    /// Scans for orphaned runs every few seconds, and recovers queued runs as soon as there is a free slot; ends
+    /// when the server shuts down.
+    pub(crate) async fn recovery_loop(
+        &self,
+        RecoveryReport { queued: mut waiting, has_transient_error: mut is_troubled, .. }: RecoveryReport,
+    ) {
+        let (mut sightings, mut at) = (OrphanDetector::default(), Instant::now() + SCAN_INTERVAL);
+        loop {
+            let is_look = tokio::select! {
+                () = sleep_until(at) => true,
+                // A run whose record could not be persisted frees its slot too, and would be retried without a
+                // delay.
+                () = self.0.worker.slot_released(), if !is_troubled && !waiting.is_empty() => false,
+            };
+            if self.is_shutting_down() {
+                return;
+            }
+            if is_look {
+                let known = waiting.iter().map(|run| run.run).collect();
+                waiting.extend(self.detect_orphans(&mut sightings, &known).await);
+                at = Instant::now() + SCAN_INTERVAL;
+            }
+            RecoveryReport { queued: waiting, has_transient_error: is_troubled, .. } =
+                self.recover_queued(waiting).await;
+        }
+    }
+
+    /// Recovers queued runs in order, until there is no free slot or a transient error occurs; the rest stays
+    /// queued.
+    async fn recover_queued(&self, mut queue: VecDeque<UnfinishedRun>) -> RecoveryReport {
+        let mut taken = RecoveryReport::default();
+        while let Some(found) = queue.pop_front() {
+            self.try_recover(found, &mut taken).await;
+            if !taken.queued.is_empty() {
+                break;
+            }
+        }
+        // A run that failed with a transient error moves to the end of the queue, so that it does not block the
+        // others.
+        match taken.has_transient_error {
+            true => queue.append(&mut taken.queued),
+            false => queue = taken.queued.into_iter().chain(queue).collect(),
+        }
+        RecoveryReport { queued: queue, ..taken }
+    }
+
+    /// Recovers one run, or queues it. A run that cannot be recovered does not block others.
+    async fn try_recover(&self, found: UnfinishedRun, taken: &mut RecoveryReport) -> RecoveryResult {
+        let Ok(served) = self.graph(&found.graph) else { return RecoveryResult::OwnedElsewhere };
+        match self.recover_run(served, &found).await {
+            Ok(RecoveryResult::NoCapacity) => taken.queued.push_back(found),
+            Ok(took) => return took,
+            Err(problem) if problem.is_retryable() => {
+                tracing::warn!(run = %found.run, "a run is taken up later: {}", problem.detail());
+                taken.has_transient_error = true;
+                taken.queued.push_back(found);
+            }
+            Err(problem) => {
+                self.record_recovery_failure(&found, problem).await;
+                return RecoveryResult::Recovered;
+            }
+        }
+        RecoveryResult::NoCapacity
+    }
+
+    /// Records why a run could not be recovered: a client can continue it once the cause is fixed.
+    async fn record_recovery_failure(&self, found: &UnfinishedRun, problem: Problem) {
+        tracing::error!(run = %found.run, "a run could not be taken up: {}", problem.detail());
+        // At shutdown the next server handles the run; if another process holds the thread, its record is newer
+        // than this one.
+        let Ok(_place) = self.0.worker.acquire_slot_over_capacity(&found.thread, found.run) else { return };
+        let written = async {
+            let Some(_turn) = self.try_lease_thread(&found.thread).await? else { return Ok(()) };
+            let now = self.0.repository.run(found.run).await?.filter(RunRecord::is_unfinished);
+            let Some(mut record) = now.filter(|now| now.recoveries == found.recoveries) else { return Ok(()) };
+            record.set_ended(RunStatus::Orphaned, Some(problem.into()));
+            match self.superseding_run(&record).await? {
+                None => self.0.repository.save(&record).await,
+                Some(_) => Ok(()),
+            }
+        };
+        if let Err(problem) = written.await {
+            tracing::error!(run = %found.run, "that could not be written down: {}", problem.detail());
+        }
+    }
+
+    /// Returns the thread record if a later run was requested on the thread, which supersedes this run.
+    async fn superseding_run(&self, record: &RunRecord) -> Result<Option<ThreadRecord>, Problem> {
+        let thread = self.0.repository.thread(&record.request.thread).await?;
+        Ok(thread.filter(|thread| thread.run != record.request.run))
+    }
+
+    /// Closes the record of an unfinished run once a later run has started on its thread.
+    pub(crate) async fn close_superseded_run(&self, run: RunId) {
+        let closed = async {
+            let older = self.0.repository.run(run).await?.filter(RunRecord::is_unfinished);
+            let Some(mut older) = older else { return Ok(()) };
+            older.set_ended(RunStatus::Cancelled, None);
+            self.0.repository.close_superseded(&older).await
+        };
+        if let Err(problem) = closed.await {
+            // The next server closes the record.
+            tracing::warn!(%run, "a run that is over could not be closed: {}", problem.detail());
+        }
+    }
+
+    async fn recover_run(
+        &self,
+        served: Arc<dyn ServedGraph>,
+        found: &UnfinishedRun,
+    ) -> Result<RecoveryResult, Problem> {
+        let place = match self.0.worker.acquire_slot_over_capacity(&found.thread, found.run) {
+            Ok(place) => place,
+            // A later scan tries again.
+            Err(problem) if problem.status() == 409 => return Ok(RecoveryResult::OwnedElsewhere),
+            Err(problem) => return Err(problem),
+        };
+        let Some(turn) = self.try_lease_thread(&found.thread).await? else { return Ok(RecoveryResult::OwnedElsewhere) };
+        // The record may have changed before the lease was acquired; from here on no other process decides about
+        // the run.
+        let Some(mut record) = self.0.repository.run(found.run).await?.filter(RunRecord::is_unfinished) else {
+            self.0.repository.sync_unfinished_entry(found.run).await?;
+            return Ok(RecoveryResult::Recovered);
+        };
+        if record.recoveries != found.recoveries {
+            self.0.repository.sync_unfinished_entry(found.run).await?;
+            return Ok(RecoveryResult::OwnedElsewhere);
+        }
+        match self.superseding_run(&record).await? {
+            None => {}
+            // The later run may still be rejected, which makes this run the current one again.
+            Some(later) if later.is_unfinished() => return Ok(RecoveryResult::OwnedElsewhere),
+            Some(_) => {
+                record.set_ended(RunStatus::Cancelled, None);
+                return self.0.repository.close_superseded(&record).await.map(|()| RecoveryResult::Recovered);
+            }
+        }
+        match plan_recovery(&served, &record).await? {
+            RecoveryPlan::AlreadyEnded(status, failure) => {
+                record.set_ended(status, failure);
+                self.publish_final_event(&*served, &record, &turn).await;
+                self.0.repository.save(&record).await?;
+            }
+            RecoveryPlan::Resume(_) if self.0.config.recovery == RecoveryMode::Manual => {
+                record.set_ended(RunStatus::Orphaned, None);
+                self.0.repository.save(&record).await?;
+            }
+            RecoveryPlan::Resume(_) if self.0.worker.is_over_capacity() => return Ok(RecoveryResult::NoCapacity),
+            RecoveryPlan::Resume(what) => {
+                tracing::info!(run = %found.run, thread = %found.thread, "a run is taken up again");
+                (record.status, record.ended_at, record.recoveries) = (RunStatus::Running, None, record.recoveries + 1);
+                // The record keeps the original input: the next server needs it if this process dies too.
+                let begins = StartKind::Recovered(turn);
+                self.dispatch(&served, place, RunStart { record, input: what, kind: begins, permit: None }).await?;
+            }
+        }
+        Ok(RecoveryResult::Recovered)
+    }
+
+    /// Replaces the input of a request to continue with that of the run that died, unless that input is persisted.
+    pub(crate) async fn restore_original_input(
+        &self,
+        served: &Arc<dyn ServedGraph>,
+        before: &ThreadRecord,
+        order: &mut RunRequest,
+    ) -> Result<(), Problem> {
+        if !matches!(before.status, RunStatus::Orphaned | RunStatus::Running | RunStatus::Suspended) {
+            return Ok(());
+        }
+        let Some(died) = self.0.repository.run(before.run).await? else { return Ok(()) };
+        if let RecoveryPlan::Resume(what) = plan_recovery(served, &died).await? {
+            order.input = what;
+            if order.metadata.is_empty() {
+                order.metadata = died.request.metadata;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Decides from the persisted checkpoints how an unfinished run continues.
+async fn plan_recovery(served: &Arc<dyn ServedGraph>, record: &RunRecord) -> Result<RecoveryPlan, Problem> {
+    let (thread, order) = (&record.request.thread, &record.request);
+    let status = served.status(thread).await?;
+    let has_saved = status.is_some() && served.has_checkpoint_of_run(thread, order.run).await?;
+    match &order.input {
+        // The process died before the input was persisted.
+        RunInput::Input(_) if !has_saved => return Ok(RecoveryPlan::Resume(order.input.clone())),
+        RunInput::Resume(answers) if !has_saved => {
+            let state = served.state(thread).await?;
+            let is_open = |id: &InterruptId| state.interrupts().any(|question| question.id == *id);
+            if answers.keys().any(is_open) {
+                return Ok(RecoveryPlan::Resume(order.input.clone()));
+            }
+        }
+        RunInput::Continue if !has_saved => return Ok(RecoveryPlan::Resume(RunInput::Continue)),
+        _ => {}
+    }
+    let state = served.state(thread).await?;
+    // Resume values are persisted before any task runs; until then the thread status is interrupted.
+    let is_answered = matches!(order.input, RunInput::Resume(_)) && state.interrupts().next().is_none();
+    Ok(match status {
+        Some(ThreadStatus::Interrupted) if !is_answered => RecoveryPlan::AlreadyEnded(RunStatus::AwaitingInput, None),
+        Some(ThreadStatus::Error) => {
+            let failure = state.tasks.into_iter().find_map(|task| task.error);
+            RecoveryPlan::AlreadyEnded(RunStatus::Failed, failure)
+        }
+        _ if state.next.is_empty() => RecoveryPlan::AlreadyEnded(RunStatus::Succeeded, None),
+        _ => RecoveryPlan::Resume(RunInput::Continue),
+    })
+}

@@ -1,0 +1,115 @@
+//! Detects orphaned runs: runs whose process died while this server is up.
+//!
+//! A process persists the record of a run before it acquires the thread lease, and releases the lease before it
+//! persists the end of the run: at both moments the run looks orphaned. So a run counts as orphaned only if its
+//! thread had no lease in two consecutive scans and its record has not changed for a while. Time is measured by the
+//! clock of this process, except in [`is_young`], which compares with a timestamp written by another process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use superstep::core::id::RunId;
+use tokio::time::Instant;
+
+use crate::runs::repository::{RunStatus, ThreadRecord, UnfinishedRun};
+use crate::runs::service::RunService;
+
+/// Maximum time a process may take between persisting a run and acquiring its thread.
+const STARTUP_GRACE: Duration = Duration::from_secs(5);
+
+/// Number of unfinished runs checked per scan. Longer lists are scanned page by page.
+const PAGE: usize = 500;
+
+/// Observations of unfinished runs over several scans.
+#[derive(Default)]
+pub(crate) struct OrphanDetector {
+    observations: BTreeMap<RunId, Observation>,
+    /// Offset of the next page of the list.
+    offset: usize,
+    /// Number of completed passes over the list.
+    scan: u64,
+}
+
+struct Observation {
+    run: UnfinishedRun,
+    /// Time at which the record was first seen in its present form.
+    since: Instant,
+    /// True if the thread had no lease at the last scan.
+    was_unleased: bool,
+    pass: u64,
+}
+
+impl OrphanDetector {
+    fn observe(&mut self, run: UnfinishedRun) {
+        let (pass, now) = (self.scan, Instant::now());
+        let fresh = |run: UnfinishedRun| Observation { run, since: now, was_unleased: false, pass };
+        let sighting = self.observations.entry(run.run).or_insert_with(|| fresh(run.clone()));
+        if sighting.run != run {
+            *sighting = fresh(run);
+        }
+        sighting.pass = pass;
+    }
+
+    /// Observes one page, and returns the runs to check. After the last page, runs that are no longer listed are
+    /// dropped.
+    fn finish_page(&mut self, page: Vec<UnfinishedRun>) -> Vec<RunId> {
+        let (is_last, mut due) = (page.len() < PAGE, Vec::new());
+        for run in page {
+            due.push(run.run);
+            self.observe(run);
+        }
+        // A possible orphan is checked in every scan, not only when its page comes again.
+        due.extend(
+            self.observations.values().filter(|sighting| sighting.was_unleased).map(|sighting| sighting.run.run),
+        );
+        due.sort_unstable();
+        due.dedup();
+        self.offset = if is_last { 0 } else { self.offset + PAGE };
+        if is_last {
+            let pass = self.scan;
+            self.observations.retain(|_, sighting| sighting.pass >= pass);
+            self.scan += 1;
+        }
+        due
+    }
+}
+
+impl RunService {
+    /// Returns the orphaned runs found by this scan, without those in `known`.
+    pub(crate) async fn detect_orphans(
+        &self,
+        sightings: &mut OrphanDetector,
+        known: &BTreeSet<RunId>,
+    ) -> Vec<UnfinishedRun> {
+        let page = match self.0.repository.list_unfinished_page(sightings.offset, PAGE).await {
+            Ok(page) => page,
+            Err(problem) => {
+                tracing::warn!("runs that did not end cannot be looked for: {}", problem.detail());
+                return Vec::new();
+            }
+        };
+        let mut dead = Vec::new();
+        for run in sightings.finish_page(page) {
+            let Some(sighting) = sightings.observations.get_mut(&run) else { continue };
+            let is_moved = known.contains(&run) || self.active_run(&sighting.run.thread).is_some();
+            // A graph that is not registered here may be served by another program on the same storage.
+            let is_free = !is_moved && self.graph(&sighting.run.graph).is_ok() && !self.is_leased(&sighting.run).await;
+            if is_free && sighting.was_unleased && sighting.since.elapsed() >= STARTUP_GRACE {
+                dead.push(sighting.run.clone());
+                // Dropping the observation starts it anew, so that a run that is alive after all is rarely recovered.
+                sightings.observations.remove(&run);
+            } else {
+                sighting.was_unleased = is_free;
+            }
+        }
+        dead
+    }
+}
+
+/// Returns true if a thread started to run so recently that its process may not have acquired the lease yet.
+pub(crate) fn is_within_startup_grace(thread: &ThreadRecord) -> bool {
+    let Ok(written) = thread.updated_at.parse::<Timestamp>() else { return false };
+    let age = Timestamp::now().duration_since(written).abs();
+    thread.status == RunStatus::Running && age < SignedDuration::try_from(STARTUP_GRACE).unwrap_or(SignedDuration::ZERO)
+}

@@ -1,0 +1,367 @@
+//! Service that routes use to start, stop, subscribe to and look up runs. Cheap to clone.
+//!
+//! It knows nothing of HTTP beyond the status of a [`Problem`], and a killed process may lose everything it holds
+//! in memory: run requests are in the run repository, states and events in the checkpointer.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use superstep::EventsQuery;
+use superstep::core::id::{RunId, ThreadId};
+use superstep::core::port::SharedCheckpointer;
+use superstep::telemetry::Metrics;
+use tokio::sync::oneshot;
+
+use crate::access::rate_limit::{ClientAddress, RateLimit, RateLimiter, RunPermit};
+use crate::api::problem::Problem;
+use crate::config::ServerConfig;
+use crate::events::broadcast::{EventBroadcaster, NotifyingCheckpointer, StopMode, StopOnDrop, Subscription};
+use crate::graphs::registry::{GraphRegistry, RunInput, RunOptions, RunRequest, ServedGraph, new_run_id};
+use crate::runs::repository::{RunRecord, RunRepository, ThreadRecord, ThreadSearch};
+use crate::runs::status::ThreadLease;
+use crate::runs::worker::{RunJob, RunSlot, Worker};
+
+/// Starts, stops and looks up runs; shared by all routes.
+#[derive(Clone)]
+pub struct RunService(pub(crate) Arc<ServiceInner>);
+
+pub(crate) struct ServiceInner {
+    pub(crate) registry: GraphRegistry,
+    pub(crate) repository: RunRepository,
+    pub(crate) broadcaster: Arc<EventBroadcaster>,
+    pub(crate) worker: Worker,
+    pub(crate) rate_limiter: RateLimiter,
+    pub(crate) metrics: Metrics,
+    pub(crate) config: ServerConfig,
+    pub(crate) started_at: Instant,
+}
+
+/// A run that is about to start.
+pub(crate) struct RunStart {
+    /// Record to persist, with the original input.
+    pub(crate) record: RunRecord,
+    /// Input the run starts with now.
+    pub(crate) input: RunInput,
+    pub(crate) kind: StartKind,
+    pub(crate) permit: Option<RunPermit>,
+}
+
+/// Origin of a run start.
+pub(crate) enum StartKind {
+    /// A new run, with the earlier thread record: restored if the run is rejected.
+    First(Option<Box<ThreadRecord>>),
+    /// A run recovered after its process died. The thread lease is held until the record is persisted; a rejection
+    /// restores nothing.
+    Recovered(ThreadLease),
+}
+
+type StartedReceiver = oneshot::Receiver<Result<(), Problem>>;
+
+impl RunService {
+    /// Opens a service for these graphs, with their threads in the storage of the configuration.
+    ///
+    /// Use it in a program that runs graphs without serving them: nothing listens, and runs of earlier processes
+    /// are not recovered.
+    ///
+    /// # Errors
+    /// Returns an error if two graphs have the same name.
+    pub fn open(
+        graphs: impl IntoIterator<Item = Arc<dyn ServedGraph>>,
+        mut config: ServerConfig,
+    ) -> superstep::Result<Self> {
+        let hub = Arc::new(EventBroadcaster::new(config.replay_buffer));
+        // The broadcaster buffers events until they are persisted, so it must learn of every commit.
+        config.storage.checkpointer =
+            NotifyingCheckpointer { checkpointer: config.storage.checkpointer, broadcaster: hub.clone() }.into();
+        let graphs = graphs.into_iter().map(|graph| graph.with_storage(&config.storage));
+        let registry = GraphRegistry::new(graphs.collect::<Vec<_>>())?;
+        let (ledger, worker) =
+            (RunRepository::new(config.storage.store.clone()), Worker::new(config.max_concurrent_runs));
+        let (gate, metrics, since) = (RateLimiter::default(), Metrics::new(), Instant::now());
+        Ok(Self(Arc::new(ServiceInner {
+            registry,
+            repository: ledger,
+            broadcaster: hub,
+            worker,
+            rate_limiter: gate,
+            metrics,
+            config,
+            started_at: since,
+        })))
+    }
+
+    /// Starts a run and waits until it has started. A request without options uses those of the thread's first run.
+    /// A request to continue, after a run that died before it persisted its input or resume values, starts with
+    /// these.
+    ///
+    /// # Errors
+    /// Returns an error, and starts no run, if the request is invalid, the thread already has a run, or a limit is
+    /// reached.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop a run that was started.
+    pub async fn start(&self, order: RunRequest) -> Result<(), Problem> {
+        self.start_with(order, None, None).await.map(StopOnDrop::disarm)
+    }
+
+    /// Starts a run as [`RunService::start`] does, with a permit that is released when the run has ended. A run that is
+    /// rejected does not count against the rate limit.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RunService::start`].
+    pub async fn start_with_permit(&self, order: RunRequest, pass: RunPermit) -> Result<(), Problem> {
+        self.start_with(order, Some(pass), None).await.map(StopOnDrop::disarm)
+    }
+
+    /// Starts a run as [`RunService::start_with_permit`] does, and returns its events after a number. Dropping the
+    /// subscription stops the run.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RunService::start`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops a run that was started.
+    pub async fn start_and_subscribe(
+        &self,
+        order: RunRequest,
+        pass: RunPermit,
+        after: Option<u64>,
+        stop: StopMode,
+    ) -> Result<Subscription, Problem> {
+        let thread = order.thread.clone();
+        let leaving = self.start_with(order, Some(pass), Some(stop)).await?;
+        Ok(self.subscribe(&thread, after).await?.with_stop_on_drop(Some(leaving)))
+    }
+
+    async fn start_with(
+        &self,
+        mut order: RunRequest,
+        pass: Option<RunPermit>,
+        stop: Option<StopMode>,
+    ) -> Result<StopOnDrop, Problem> {
+        let pass = pass.map(RunPermit::refund_unless_started);
+        let served = self.graph(&order.graph)?;
+        served.validate(&order).await?;
+        let place = self.0.worker.acquire_slot(&order.thread, order.run)?;
+        // Created before the first await: the caller may drop the future before the run has started.
+        let leaving = StopOnDrop::new(place.brake(), stop);
+        // The slot keeps other calls of this process from changing the thread record.
+        let before = self.0.repository.thread(&order.thread).await?;
+        if let Some(before) = before.as_ref().filter(|_| order.context.is_null()) {
+            order.context = before.context.clone();
+        }
+        if let Some(before) = before.as_ref().filter(|_| order.input == RunInput::Continue) {
+            self.restore_original_input(&served, before, &mut order).await?;
+        }
+        let older = before.as_ref().filter(|before| before.is_unfinished() && before.run != order.run);
+        let older = older.map(|before| before.run);
+        let (what, record) = (order.input.clone(), RunRecord::new(order));
+        let has_begun = self
+            .dispatch(
+                &served,
+                place,
+                RunStart { record, input: what, kind: StartKind::First(before.map(Box::new)), permit: pass },
+            )
+            .await?;
+        // The sender of an aborted task is dropped without a message.
+        has_begun.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
+        if let Some(older) = older {
+            self.close_superseded_run(older).await;
+        }
+        Ok(leaving)
+    }
+
+    /// Hands a run to the worker, and waits until its record is persisted.
+    pub(crate) async fn dispatch(
+        &self,
+        served: &Arc<dyn ServedGraph>,
+        place: RunSlot,
+        start: RunStart,
+    ) -> Result<StartedReceiver, Problem> {
+        let ServiceInner { worker, repository: ledger, broadcaster: hub, metrics, config, .. } = &*self.0;
+        let RunStart { record, input: what, kind: begins, permit: pass } = start;
+        let order = RunRequest { input: what, ..record.request.clone() };
+        let terms = RunOptions { control: place.control(), metrics: metrics.clone(), timeout: config.run_timeout };
+        let running = served.start(&order, terms)?;
+        let before = match begins {
+            StartKind::First(before) => Some(before.map(|before| *before)),
+            StartKind::Recovered(turn) => {
+                // The persisted record keeps other processes from recovering the run again.
+                ledger.save(&record).await?;
+                drop(turn);
+                None
+            }
+        };
+        let ((written, is_written), (begun, has_begun)) = (oneshot::channel(), oneshot::channel());
+        let (ledger, hub) = (ledger.clone(), hub.clone());
+        worker.start(RunJob {
+            slot: place,
+            handle: running,
+            record,
+            repository: ledger,
+            broadcaster: hub,
+            permit: pass,
+            thread_before: before,
+            saved: written,
+            started: begun,
+        });
+        is_written.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
+        Ok(has_begun)
+    }
+
+    /// Stops the run of a thread in this process; [`RunService::cancel`] also handles runs that no process executes.
+    ///
+    /// # Errors
+    /// Returns 409 if the thread has no run in this process.
+    pub fn stop(&self, thread: &ThreadId, stop: StopMode) -> Result<(), Problem> {
+        match self.0.worker.stop(thread, stop) {
+            true => Ok(()),
+            false => Err(Problem::conflict(format!("thread `{thread}` does not run")).with_thread(thread)),
+        }
+    }
+
+    /// Subscribes to a thread: every event after a number, once and in order, then live events until the run ends.
+    ///
+    /// # Errors
+    /// Returns 404 if the thread does not exist.
+    pub async fn subscribe(&self, thread: &ThreadId, after: Option<u64>) -> Result<Subscription, Problem> {
+        let record = self.get_thread(thread).await?;
+        let served = self.graph(&record.graph)?;
+        let line = self.0.broadcaster.get(thread);
+        Ok(Subscription::new((thread.clone(), after), served, line, self.0.config.sse))
+    }
+
+    /// Returns the record of a thread, if there is one.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub async fn find_thread(&self, thread: &ThreadId) -> Result<Option<ThreadRecord>, Problem> {
+        self.0.repository.thread(thread).await
+    }
+
+    /// Returns the record of a thread that must exist.
+    ///
+    /// # Errors
+    /// Returns 404 if the thread does not exist.
+    pub async fn get_thread(&self, thread: &ThreadId) -> Result<ThreadRecord, Problem> {
+        let record = self.find_thread(thread).await?;
+        record.ok_or_else(|| Problem::not_found(format!("no thread `{thread}`")).with_thread(thread))
+    }
+
+    /// Deletes a thread: its checkpoints, its events, the data of applications in the store
+    /// ([`belongings`](crate::thread_data_namespace)), and its records.
+    ///
+    /// # Errors
+    /// Returns 404 if the thread does not exist, 409 if it has a run.
+    pub async fn delete_thread(&self, thread: &ThreadId) -> Result<(), Problem> {
+        // The slot keeps new runs off the thread during deletion.
+        let _place = self.0.worker.acquire_slot_over_capacity(thread, new_run_id())?;
+        self.get_thread(thread).await?;
+        self.checkpointer().delete_thread(thread).await?;
+        self.0.repository.delete_thread(thread).await?;
+        self.0.broadcaster.remove(thread);
+        Ok(())
+    }
+
+    /// Returns the record of a run, if there is one.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub async fn find_run(&self, run: RunId) -> Result<Option<RunRecord>, Problem> {
+        self.0.repository.run(run).await
+    }
+
+    /// Searches the thread records, the newest first.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails.
+    pub async fn search_threads(&self, query: &ThreadSearch) -> Result<Vec<ThreadRecord>, Problem> {
+        self.0.repository.threads(query).await
+    }
+
+    /// Returns the run that this process executes on a thread.
+    #[must_use]
+    pub fn active_run(&self, thread: &ThreadId) -> Option<RunId> {
+        self.0.worker.active_run(thread)
+    }
+
+    /// Returns true if the run of a thread was requested to stop and has not stopped yet.
+    #[must_use]
+    pub fn is_stopping(&self, thread: &ThreadId) -> bool {
+        let brake = self.0.worker.brake(thread);
+        brake.is_some_and(|brake| brake.control().is_draining() || brake.control().is_cancelled())
+    }
+
+    /// Returns true if the server is shutting down.
+    #[must_use]
+    pub fn is_shutting_down(&self) -> bool {
+        self.0.worker.is_closing()
+    }
+
+    /// Returns the graph of this name.
+    ///
+    /// # Errors
+    /// Returns 404 with the names of all graphs.
+    pub fn graph(&self, graph: &str) -> Result<Arc<dyn ServedGraph>, Problem> {
+        self.0.registry.get(graph)
+    }
+
+    /// Counts one more request of kind `what` against the rate limit of a client address.
+    ///
+    /// # Errors
+    /// Returns 429 with `Retry-After` if the limit is reached.
+    pub fn acquire_permit(&self, what: &str, visitor: ClientAddress, limit: RateLimit) -> Result<RunPermit, Problem> {
+        self.0.rate_limiter.acquire(what, visitor, limit, Instant::now())
+    }
+
+    /// Returns the number of the last persisted event of a thread; 0 if there is none.
+    ///
+    /// # Errors
+    /// Returns an error if the checkpointer fails.
+    pub async fn last_event_number(&self, thread: &ThreadId) -> Result<u64, Problem> {
+        Ok(self.checkpointer().last_event_number(thread).await?)
+    }
+
+    /// Returns true if the journal of a thread has an event after a number.
+    ///
+    /// # Errors
+    /// Returns an error if the checkpointer fails.
+    pub async fn has_events_after(&self, thread: &ThreadId, number: u64) -> Result<bool, Problem> {
+        let query = EventsQuery { after: Some(number), limit: Some(1), ..EventsQuery::default() };
+        Ok(!self.checkpointer().events(thread, &query).await?.is_empty())
+    }
+
+    pub(crate) fn checkpointer(&self) -> &SharedCheckpointer {
+        &self.0.config.storage.checkpointer
+    }
+
+    /// Metrics of the runs of this process.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// Configuration of the server.
+    #[must_use]
+    pub fn config(&self) -> &ServerConfig {
+        &self.0.config
+    }
+
+    /// Registry of all graphs that are served.
+    #[must_use]
+    pub fn registry(&self) -> &GraphRegistry {
+        &self.0.registry
+    }
+
+    pub(crate) fn worker(&self) -> &Worker {
+        &self.0.worker
+    }
+
+    pub(crate) fn hub(&self) -> &EventBroadcaster {
+        &self.0.broadcaster
+    }
+
+    pub(crate) fn since(&self) -> Instant {
+        self.0.started_at
+    }
+}

@@ -1,0 +1,336 @@
+//! Executes runs: owns their tasks, publishes their events, persists their end.
+//!
+//! A task is never detached: shutdown drains it, then cancels it, then aborts it. An aborted run leaves its record
+//! unchanged, and the next server recovers it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use superstep::core::id::{RunId, ThreadId};
+use superstep::{Error, ErrorCode, RunControl, RunEnd, StreamEvent};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+use crate::access::rate_limit::RunPermit;
+use crate::api::problem::Problem;
+use crate::events::broadcast::{EventBroadcaster, StopHandle, StopMode, ThreadBroadcast, lock};
+use crate::graphs::registry::{RunHandle, RunResult};
+use crate::runs::repository::{RunError, RunRecord, RunRepository, RunStatus, ThreadRecord};
+
+/// Active runs of this process.
+pub(crate) struct Worker {
+    tasks: Mutex<JoinSet<()>>,
+    live: Arc<ActiveRuns>,
+    capacity: usize,
+}
+
+#[derive(Default)]
+struct ActiveRuns {
+    runs: Mutex<BTreeMap<ThreadId, ActiveRun>>,
+    is_closing: AtomicBool,
+    /// Notified when a run has ended and its slot is free.
+    slot_released: Notify,
+}
+
+#[derive(Clone)]
+struct ActiveRun {
+    run: RunId,
+    stop_handle: StopHandle,
+}
+
+/// A slot among the active runs of this process: at most one per thread.
+pub(crate) struct RunSlot {
+    live: Arc<ActiveRuns>,
+    thread: ThreadId,
+    hand: ActiveRun,
+}
+
+impl Drop for RunSlot {
+    fn drop(&mut self) {
+        lock(&self.live.runs).remove(&self.thread);
+    }
+}
+
+impl RunSlot {
+    pub(crate) fn control(&self) -> RunControl {
+        self.hand.stop_handle.control().clone()
+    }
+
+    pub(crate) fn brake(&self) -> StopHandle {
+        self.hand.stop_handle.clone()
+    }
+
+    /// Returns true if the run ends because the server shuts down.
+    fn is_suspended(&self) -> bool {
+        self.live.is_closing.load(Ordering::SeqCst) && !self.hand.stop_handle.is_requested()
+    }
+}
+
+/// Parts needed to execute a run.
+pub(crate) struct RunJob {
+    pub(crate) slot: RunSlot,
+    pub(crate) handle: RunHandle,
+    pub(crate) record: RunRecord,
+    pub(crate) repository: RunRepository,
+    pub(crate) broadcaster: Arc<EventBroadcaster>,
+    pub(crate) permit: Option<RunPermit>,
+    /// Earlier thread record, restored if the run is rejected; the outer `None` marks a recovered run, which
+    /// restores nothing.
+    pub(crate) thread_before: Option<Option<ThreadRecord>>,
+    /// Receives the result of persisting the run record.
+    pub(crate) saved: oneshot::Sender<Result<(), Problem>>,
+    /// Receives the result of starting the run.
+    pub(crate) started: oneshot::Sender<Result<(), Problem>>,
+}
+
+impl Worker {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { tasks: Mutex::default(), live: Arc::default(), capacity }
+    }
+
+    /// Acquires a slot for a run.
+    ///
+    /// # Errors
+    /// Returns an error if the thread already has a run, the maximum number of runs is reached, or the server shuts
+    /// down.
+    pub(crate) fn acquire_slot(&self, thread: &ThreadId, run: RunId) -> Result<RunSlot, Problem> {
+        self.try_acquire_slot(thread, run, self.capacity)
+    }
+
+    /// Acquires a slot as [`Worker::acquire_slot`] does, but beyond the maximum number of runs: keeps other runs off the
+    /// thread.
+    ///
+    /// # Errors
+    /// Returns an error if the thread already has a run, or the server shuts down.
+    pub(crate) fn acquire_slot_over_capacity(&self, thread: &ThreadId, run: RunId) -> Result<RunSlot, Problem> {
+        self.try_acquire_slot(thread, run, usize::MAX)
+    }
+
+    fn try_acquire_slot(&self, thread: &ThreadId, run: RunId, most: usize) -> Result<RunSlot, Problem> {
+        let mut runs = lock(&self.live.runs);
+        if self.live.is_closing.load(Ordering::SeqCst) {
+            return Err(Problem::shutting_down());
+        }
+        if runs.contains_key(thread) {
+            let detail = format!("thread `{thread}` already runs");
+            return Err(Problem::conflict(detail).with_hint("wait for its end, or stop it").with_thread(thread));
+        }
+        if runs.len() >= most {
+            let detail = format!("{most} runs at once are all that this server drives");
+            return Err(Problem::too_many_requests(detail, Duration::from_secs(5)));
+        }
+        let hand = ActiveRun { run, stop_handle: StopHandle::default() };
+        runs.insert(thread.clone(), hand.clone());
+        Ok(RunSlot { live: self.live.clone(), thread: thread.clone(), hand })
+    }
+
+    /// Returns true if more slots are taken than runs are permitted.
+    pub(crate) fn is_over_capacity(&self) -> bool {
+        lock(&self.live.runs).len() > self.capacity
+    }
+
+    /// Waits until a run has ended and its slot is free.
+    pub(crate) async fn slot_released(&self) {
+        self.live.slot_released.notified().await;
+    }
+
+    /// Executes a run in the background.
+    pub(crate) fn start(&self, job: RunJob) {
+        let mut tasks = lock(&self.tasks);
+        while tasks.try_join_next().is_some() {}
+        let live = self.live.clone();
+        tasks.spawn(async move {
+            drive(job).await;
+            live.slot_released.notify_one();
+        });
+    }
+
+    /// Stops the run of a thread; false if this process has none.
+    pub(crate) fn stop(&self, thread: &ThreadId, stop: StopMode) -> bool {
+        let Some(brake) = self.brake(thread) else { return false };
+        brake.request(stop);
+        true
+    }
+
+    /// Returns the stop handle of the run of a thread in this process.
+    pub(crate) fn brake(&self, thread: &ThreadId) -> Option<StopHandle> {
+        lock(&self.live.runs).get(thread).map(|hand| hand.stop_handle.clone())
+    }
+
+    /// Returns the run of a thread in this process.
+    pub(crate) fn active_run(&self, thread: &ThreadId) -> Option<RunId> {
+        lock(&self.live.runs).get(thread).map(|hand| hand.run)
+    }
+
+    /// Returns the number of active runs and their maximum.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        (lock(&self.live.runs).len(), self.capacity)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.live.is_closing.load(Ordering::SeqCst)
+    }
+
+    /// Rejects new runs and drains the active ones; cancels them at `drained`, aborts them at `over`.
+    pub(crate) async fn shut_down(&self, drained: Instant, over: Instant) {
+        let hands: Vec<ActiveRun> = {
+            let runs = lock(&self.live.runs);
+            self.live.is_closing.store(true, Ordering::SeqCst);
+            runs.values().cloned().collect()
+        };
+        hands.iter().for_each(|hand| hand.stop_handle.control().drain());
+        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        if timeout_at(drained, join_all(&mut tasks)).await.is_err() {
+            hands.iter().for_each(|hand| hand.stop_handle.control().cancel());
+            let _ = timeout_at(over, join_all(&mut tasks)).await;
+        }
+        tasks.abort_all();
+    }
+
+    /// Aborts all runs at once, as the death of the process would.
+    pub(crate) fn abort(&self) {
+        lock(&self.tasks).abort_all();
+    }
+}
+
+async fn join_all(tasks: &mut JoinSet<()>) {
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Persists a run and executes it to its end, even if the client that requested it has disconnected.
+async fn drive(job: RunJob) {
+    let RunJob {
+        slot: place,
+        handle: mut running,
+        mut record,
+        repository: ledger,
+        broadcaster: hub,
+        permit: mut pass,
+        thread_before: before,
+        saved: written,
+        started: begun,
+    } = job;
+    let run = record.request.run;
+    // The record of a recovered run is persisted by the recovery.
+    if before.is_some()
+        && let Err(problem) = ledger.save(&record).await
+    {
+        // The slot is free before the client is notified, so that it may try again at once.
+        drop((place, pass));
+        return drop(written.send(Err(problem)));
+    }
+    // From here on the run is recovered after a crash, and clients can subscribe.
+    let line = hub.open(&record.request.thread, run);
+    let _ = written.send(Ok(()));
+    let Some(first) = running.next().await else {
+        let problem = rejected_before_start(running, record, &ledger, (before, place.is_suspended())).await;
+        drop((place, pass));
+        line.end_run(run);
+        return drop(begun.send(Err(problem)));
+    };
+    line.publish(&first);
+    if let Some(pass) = &mut pass {
+        pass.mark_started();
+    }
+    let _ = begun.send(Ok(()));
+    let mut look = None;
+    while let Some(event) = next(&mut running, &line, &mut look).await {
+        line.publish(&event);
+    }
+    let ended = running.finish().await;
+    record.checkpoint = match &ended {
+        Ok(ended) => ended.checkpoint,
+        Err(error) => error.partial().and_then(|partial| partial.checkpoint),
+    };
+    let (status, failure) = status_of(&ended, place.is_suspended());
+    record.set_ended(status, failure);
+    // Subscribers are notified last: a client that sees the end finds it persisted, and the thread free.
+    if let Err(problem) = retry_with_backoff(|| ledger.save_end(&record)).await {
+        // The record still says `running`: the next recovery reads the end from the checkpoints.
+        tracing::error!(%run, "the end of a run could not be written down: {}", problem.detail());
+    }
+    drop((place, pass));
+    match status {
+        RunStatus::Suspended => line.suspend_run(),
+        _ => line.end_run(run),
+    }
+}
+
+/// Returns the next event. If events wait for a missing one, `look` is the time at which events already persisted
+/// are skipped over: the missing event may have been persisted without being published. An event that is still
+/// being persisted is awaited.
+async fn next(running: &mut RunHandle, line: &ThreadBroadcast, look: &mut Option<Instant>) -> Option<StreamEvent> {
+    while line.has_gap() {
+        let at = *look.get_or_insert_with(|| Instant::now() + GAP_TIMEOUT);
+        if Instant::now() < at
+            && let Ok(event) = timeout_at(at, running.next()).await
+        {
+            return event;
+        }
+        line.skip_stored_gap();
+        *look = None;
+    }
+    *look = None;
+    running.next().await
+}
+
+/// Time after which a missing event is looked for among the persisted ones. Usually it is still on its way.
+const GAP_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Retries a storage operation with exponential backoff, for about six seconds in all.
+async fn retry_with_backoff<T, F: Future<Output = Result<T, Problem>>>(attempt: impl Fn() -> F) -> Result<T, Problem> {
+    let mut pause = Duration::from_millis(100);
+    loop {
+        match attempt().await {
+            Err(problem) if pause < Duration::from_secs(5) => {
+                tracing::warn!("a record could not be written, and is tried again: {}", problem.detail());
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Handles a run that ended before its first event: it was rejected.
+async fn rejected_before_start(
+    running: RunHandle,
+    mut record: RunRecord,
+    ledger: &RunRepository,
+    (before, is_suspended): (Option<Option<ThreadRecord>>, bool),
+) -> Problem {
+    let error = running.finish().await.err().unwrap_or_else(|| Error::internal("a run ended without a word"));
+    let written = match before {
+        Some(before) => retry_with_backoff(|| ledger.revert_start(&record, before.clone())).await,
+        // The run was recovered after its process died, and the next server recovers it again; a short outage of
+        // the storage does not make the run invalid.
+        None if is_suspended || error.is_retryable() => Ok(()),
+        None => {
+            match error.code() {
+                ErrorCode::Cancelled => record.set_ended(RunStatus::Cancelled, None),
+                _ => record.set_ended(RunStatus::Orphaned, Some(RunError::from(&error))),
+            }
+            retry_with_backoff(|| ledger.save_end(&record)).await
+        }
+    };
+    if let Err(problem) = written {
+        tracing::error!(run = %record.request.run, "a refused run is still written down: {}", problem.detail());
+    }
+    Problem::from(error)
+}
+
+fn status_of(ended: &Result<RunResult, Error>, is_suspended: bool) -> (RunStatus, Option<RunError>) {
+    let stopped = if is_suspended { RunStatus::Suspended } else { RunStatus::Cancelled };
+    match ended {
+        Ok(ended) => match &ended.status {
+            RunEnd::Interrupted(_) | RunEnd::Paused(_) => (RunStatus::AwaitingInput, None),
+            RunEnd::Drained => (stopped, None),
+            _ => (RunStatus::Succeeded, None),
+        },
+        Err(error) if error.code() == ErrorCode::Cancelled => (stopped, None),
+        Err(error) => (RunStatus::Failed, Some(RunError::from(error))),
+    }
+}

@@ -1,0 +1,336 @@
+//! Tests of guarantees under slow or failing storage, failing recovery, and full replay buffers.
+
+use std::time::Duration;
+
+use serde_json::json;
+use superstep::core::id::InterruptId;
+use superstep::store::SearchOp;
+use superstep_server::{
+    RecoveryMode, ReplayBufferConfig, RunInput, RunRequest, RunService, RunStatus, SubscriptionEnd, ThreadRecord,
+    thread_data_namespace,
+};
+use tokio::time::timeout;
+
+use crate::faulty_storage::{FaultController, heard, order};
+use crate::shutdown_and_restart::until;
+
+const LONG: Duration = Duration::from_secs(30);
+
+async fn known(desk: &RunService, thread: &str) -> ThreadRecord {
+    desk.get_thread(&thread.into()).await.unwrap()
+}
+
+fn count(heard: &[(u64, String)], kind: &str) -> usize {
+    heard.iter().filter(|(_, told)| told == kind).count()
+}
+
+/// R-SRV-9: events that are not persisted stay buffered beyond the buffer size, for clients that reconnect.
+#[tokio::test]
+async fn what_is_not_stored_yet_is_held_for_readers_that_come_back() {
+    let bench = FaultController::new();
+    let mut config = bench.config();
+    config.replay_buffer = ReplayBufferConfig { max_events: 20, ..ReplayBufferConfig::default() };
+    let server = bench.serve(config).await;
+    let desk = server.run_service();
+    desk.start(order("t", json!({"says": 200, "gated": true}))).await.unwrap();
+    let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
+    let mut first = Vec::new();
+    while count(&first, "on_custom_event") < 200 {
+        let told = timeout(LONG, feed.next()).await.unwrap().expect("nothing is let go of before it is stored");
+        first.push((told.number(), told.kind().to_owned()));
+    }
+    // None of these events is persisted: the superstep has not finished.
+    let mut back = desk.subscribe(&"t".into(), Some(first[3].0)).await.unwrap();
+    for expected in &first[4..] {
+        let told = timeout(LONG, back.next()).await.unwrap().unwrap();
+        assert_eq!((told.number(), told.kind()), (expected.0, expected.1.as_str()));
+    }
+    bench.go_on();
+    let whole = heard(desk, "t", None).await;
+    assert_eq!(whole[..first.len()], first);
+    assert_eq!(whole.last().unwrap().1, "on_chain_end");
+}
+
+/// R-SRV-9: beyond the hard limit a client is told to wait, and then receives every event.
+#[tokio::test]
+async fn a_reader_is_told_when_more_was_said_than_is_held_or_stored() {
+    let bench = FaultController::new();
+    let mut config = bench.config();
+    config.replay_buffer = ReplayBufferConfig { max_events: 2, ..ReplayBufferConfig::default() };
+    let server = bench.serve(config).await;
+    let desk = server.run_service();
+    desk.start(order("t", json!({"says": 1000, "gated": true}))).await.unwrap();
+    bench.said().await;
+    let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
+    let mut whole = Vec::new();
+    while let Some(told) = timeout(LONG, feed.next()).await.unwrap() {
+        whole.push((told.number(), told.kind().to_owned()));
+    }
+    let Some(SubscriptionEnd::Failed(problem)) = feed.end() else { panic!("{:?}", feed.end()) };
+    assert_eq!((problem.status(), problem.is_retryable()), (503, true));
+    bench.go_on();
+    until(desk, &"t".into(), RunStatus::Succeeded).await;
+    whole.extend(heard(desk, "t", whole.last().map(|(number, _)| *number)).await);
+    assert_eq!(count(&whole, "on_custom_event"), 1000);
+    let numbers: Vec<u64> = whole.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+}
+
+/// R-SRV-9: later events do not overtake an event that takes long to be persisted.
+#[tokio::test]
+async fn an_event_that_is_saved_slowly_is_not_passed() {
+    let bench = FaultController::new();
+    let server = bench.serve(bench.config()).await;
+    let desk = server.run_service();
+    bench.hold();
+    desk.start(order("t", json!({"says": 3, "gated": true, "waits_for_hold": true}))).await.unwrap();
+    let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
+    let mut live = Vec::new();
+    bench.said().await;
+    // Longer than the timeout for a missing event.
+    while let Ok(Some(told)) = timeout(Duration::from_millis(700), feed.next()).await {
+        live.push((told.number(), told.kind().to_owned()));
+    }
+    assert_eq!(count(&live, "on_custom_event"), 0);
+    bench.release();
+    bench.go_on();
+    while let Some(told) = timeout(LONG, feed.next()).await.unwrap() {
+        live.push((told.number(), told.kind().to_owned()));
+    }
+    assert_eq!(count(&live, "on_custom_event"), 3);
+    let served = desk.graph("work").unwrap();
+    let kept = served.events(&"t".into(), &superstep::EventsQuery::default()).await.unwrap();
+    let kept = kept.into_iter().map(|kept| (kept.number, kept.event["event"].as_str().unwrap().to_owned()));
+    assert_eq!(live, kept.collect::<Vec<_>>());
+}
+
+/// R-SRV-19: a run that cannot be recovered has an error, and one call continues it once the cause is fixed.
+#[tokio::test]
+async fn a_run_that_cannot_be_taken_up_says_why_and_goes_on_when_asked() {
+    let bench = FaultController::new();
+    bench.died(&order("t", json!({"says": 1}))).await;
+    bench.set_key(false);
+    let server = bench.serve(bench.config()).await;
+    let desk = server.run_service();
+    let record = known(desk, "t").await;
+    assert_eq!(record.status, RunStatus::Orphaned);
+    assert_eq!(record.error.unwrap().message, "the model has no key");
+    bench.set_key(true);
+    desk.start(RunRequest::new("work", "t", RunInput::Continue)).await.unwrap();
+    assert_eq!(count(&heard(desk, "t", None).await, "on_custom_event"), 1);
+    let record = known(desk, "t").await;
+    assert_eq!((record.status, record.error), (RunStatus::Succeeded, None));
+}
+
+/// R-SRV-19: a short storage outage during recovery does not fail the run; recovery is tried again.
+#[tokio::test]
+async fn a_run_is_taken_up_when_the_store_is_back() {
+    let bench = FaultController::new();
+    let died = order("t", json!({"says": 1}));
+    bench.died(&died).await;
+    bench.lock(1);
+    let server = bench.serve(bench.config()).await;
+    let desk = server.run_service();
+    assert_eq!(server.recovered_runs(), 1);
+    assert_eq!(desk.find_run(died.run).await.unwrap().unwrap().status, RunStatus::Running);
+    timeout(LONG, bench.said()).await.unwrap();
+    until(desk, &"t".into(), RunStatus::Succeeded).await;
+}
+
+/// R-SRV-19: the record of an unfinished run is closed once another run has started on its thread.
+#[tokio::test]
+async fn a_run_that_did_not_end_is_closed_by_the_next_one() {
+    let bench = FaultController::new();
+    let server = bench.serve(bench.config()).await;
+    let (desk, older, newer) = (server.run_service(), order("t", json!({})), order("t", json!({})));
+    desk.start(older.clone()).await.unwrap();
+    heard(desk, "t", None).await;
+    bench.forget_ends().await;
+    let refused = RunRequest::new("work", "t", RunInput::Resume([(InterruptId::from_bits(7), json!(1))].into()));
+    desk.start(refused).await.unwrap_err();
+    assert_eq!(desk.find_run(older.run).await.unwrap().unwrap().status, RunStatus::Running);
+    desk.start(newer.clone()).await.unwrap();
+    heard(desk, "t", None).await;
+    assert_eq!(desk.find_run(older.run).await.unwrap().unwrap().status, RunStatus::Cancelled);
+    assert_eq!(desk.find_run(newer.run).await.unwrap().unwrap().status, RunStatus::Succeeded);
+}
+
+/// R-SRV-19: recovered runs wait for a free slot if the maximum number of runs is reached.
+#[tokio::test]
+async fn a_run_that_is_taken_up_waits_for_a_place() {
+    let bench = FaultController::new();
+    for thread in ["t1", "t2"] {
+        bench.died(&order(thread, json!({"gated": true}))).await;
+    }
+    let mut config = bench.config();
+    config.max_concurrent_runs = 1;
+    let server = bench.serve(config).await;
+    assert_eq!(server.recovered_runs(), 2);
+    bench.said().await;
+    for _ in 0..2 {
+        bench.go_on();
+    }
+    for thread in ["t1", "t2"] {
+        let done = async {
+            while server
+                .run_service()
+                .find_thread(&thread.into())
+                .await
+                .unwrap()
+                .is_none_or(|known| known.status != RunStatus::Succeeded)
+            {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(LONG, done).await.unwrap();
+    }
+}
+
+/// R-SRV-19: the record of an older run that was never closed is closed, and the run is not recovered.
+#[tokio::test]
+async fn an_older_run_that_did_not_end_is_closed_and_not_taken_up() {
+    let bench = FaultController::new();
+    let old = order("t", json!({"says": 1}));
+    let server = bench.serve(bench.config()).await;
+    server.run_service().start(order("t", json!({}))).await.unwrap();
+    let before = heard(server.run_service(), "t", None).await;
+    let newest = known(server.run_service(), "t").await;
+    server.shutdown().await;
+    bench.died(&old).await;
+    let server = bench.serve(bench.config()).await;
+    let desk = server.run_service();
+    assert_eq!(desk.find_run(old.run).await.unwrap().unwrap().status, RunStatus::Cancelled);
+    assert_eq!(known(desk, "t").await, newest);
+    assert_eq!(heard(desk, "t", None).await, before);
+}
+
+/// R-SRV-19: the end of a run is persisted despite a short storage outage.
+#[tokio::test]
+async fn the_end_of_a_run_is_written_down_when_the_store_is_back() {
+    let bench = FaultController::new();
+    let server = bench.serve(bench.config()).await;
+    let desk = server.run_service();
+    desk.start(order("t", json!({"gated": true}))).await.unwrap();
+    let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
+    bench.fail(1);
+    bench.go_on();
+    while timeout(LONG, feed.next()).await.unwrap().is_some() {}
+    assert_eq!(known(desk, "t").await.status, RunStatus::Succeeded);
+    assert_eq!(desk.active_run(&"t".into()), None);
+}
+
+/// R-SRV-19: a thread has records of its newest runs only, and none after its deletion; no run starts during the
+/// deletion.
+#[tokio::test]
+async fn records_of_old_runs_go_and_all_of_them_with_their_thread() {
+    let bench = FaultController::new();
+    let server = bench.serve(bench.config()).await;
+    let desk = server.run_service();
+    desk.start(order("t", json!({}))).await.unwrap();
+    let first = heard(desk, "t", None).await;
+    for _ in 0..24 {
+        desk.start(order("t", json!({}))).await.unwrap();
+        heard(desk, "t", None).await;
+    }
+    desk.start(order("other", json!({}))).await.unwrap();
+    heard(desk, "other", None).await;
+    let runs = bench.runs().await;
+    assert_eq!(runs.iter().filter(|run| run["order"]["thread"] == "t").count(), 20);
+    let newest = known(desk, "t").await.run.to_string();
+    assert!(runs.iter().any(|run| run["order"]["run"] == json!(newest)));
+
+    bench.hold();
+    let forgetting = tokio::spawn({
+        let desk = desk.clone();
+        async move { desk.delete_thread(&"t".into()).await }
+    });
+    bench.held().await;
+    assert_eq!(desk.start(order("t", json!({}))).await.unwrap_err().status(), 409);
+    bench.release();
+    forgetting.await.unwrap().unwrap();
+    assert_eq!((bench.runs().await.len(), bench.listed().await), (1, 0));
+    assert_eq!(desk.subscribe(&"t".into(), None).await.err().unwrap().status(), 404);
+    // A new thread of the same name starts from nothing.
+    desk.start(order("t", json!({}))).await.unwrap();
+    assert_eq!(heard(desk, "t", None).await, first);
+}
+
+/// R-SRV-19: application data of a thread is deleted with the thread, in any amount, and data of other threads
+/// stays.
+#[tokio::test]
+async fn belongings_go_with_their_thread() {
+    let bench = FaultController::new();
+    let config = bench.config();
+    let store = config.storage.store.clone();
+    let server = bench.serve(config).await;
+    let desk = server.run_service();
+    for thread in ["a.b", "a", "a.b.c"] {
+        desk.start(order(thread, json!({}))).await.unwrap();
+        heard(desk, thread, None).await;
+        for key in 0..45 {
+            store.put(thread_data_namespace(&thread.into()), key.to_string(), json!("long")).await.unwrap();
+        }
+    }
+    desk.delete_thread(&"a.b".into()).await.unwrap();
+    for (thread, left) in [("a.b", 0), ("a", 45), ("a.b.c", 45)] {
+        let found = store.search(SearchOp::new(thread_data_namespace(&thread.into())).limit(100)).await.unwrap();
+        assert_eq!(found.len(), left, "{thread}");
+    }
+}
+
+/// R-SRV-19: with recovery on request too, a run that died before its input was saved starts with its input.
+#[tokio::test]
+async fn a_run_that_had_saved_nothing_goes_on_with_what_was_asked_of_it() {
+    let bench = FaultController::new();
+    let died = order("t", json!({"says": 2})).metadata("colour", "red");
+    bench.died(&died).await;
+    let mut config = bench.config();
+    config.recovery = RecoveryMode::Manual;
+    let server = bench.serve(config).await;
+    let desk = server.run_service();
+    assert_eq!(known(desk, "t").await.status, RunStatus::Orphaned);
+    desk.start(RunRequest::new("work", "t", RunInput::Continue)).await.unwrap();
+    assert_eq!(count(&heard(desk, "t", None).await, "on_custom_event"), 2);
+    let state = desk.graph("work").unwrap().state(&"t".into()).await.unwrap();
+    assert_eq!((&state.values["topic"], &state.metadata["colour"]), (&json!("sea"), &json!("red")));
+}
+
+/// R-SRV-9, R-SRV-19: a run that had finished but died before it saved its last event still has a final event for
+/// subscribers.
+#[tokio::test]
+async fn a_run_that_died_before_its_end_was_saved_has_an_end_after_a_restart() {
+    for resume in [RecoveryMode::Automatic, RecoveryMode::Manual] {
+        let bench = FaultController::new();
+        let server = bench.serve(bench.config()).await;
+        bench.lose_end(true);
+        server.run_service().start(order("t", json!({}))).await.unwrap();
+        let whole = heard(server.run_service(), "t", None).await;
+        server.shutdown().await;
+        bench.lose_end(false);
+        bench.forget_ends().await;
+        let mut config = bench.config();
+        config.recovery = resume;
+        let server = bench.serve(config).await;
+        let desk = server.run_service();
+        assert_eq!(known(desk, "t").await.status, RunStatus::Succeeded);
+        let mut feed = desk.subscribe(&"t".into(), None).await.unwrap();
+        let mut told = Vec::new();
+        while let Some(next) = feed.next().await {
+            told.push(next);
+        }
+        let (last, start) = (told.last().unwrap(), told.first().unwrap().event());
+        assert_eq!((told.len(), last.kind(), &last.event()["parent_ids"]), (whole.len(), "on_chain_end", &json!([])));
+        assert!(last.number() > whole.last().unwrap().0);
+        let event = last.event();
+        assert_eq!((&event["run_id"], &event["name"]), (&start["run_id"], &start["name"]));
+        assert_eq!(
+            (&event["metadata"]["seq"], &event["data"]["output"]["topic"]),
+            (&json!(last.number()), &json!("sea"))
+        );
+        // The final event is not published a second time.
+        server.shutdown().await;
+        bench.forget_ends().await;
+        let server = bench.serve(bench.config()).await;
+        assert_eq!(heard(server.run_service(), "t", None).await.len(), told.len());
+    }
+}

@@ -1,0 +1,229 @@
+//! Builds the graph of an agent: the loop, and one node per hook that a middleware has.
+
+use std::sync::Arc;
+
+use super::hooks::{HookContext, HookUpdate, JumpTo};
+use super::middleware::{DynMiddleware, HookPoint};
+use super::model_node::AgentModelNode;
+use super::routing::{self, LoopEndpoints};
+use super::state::{AgentState, PRIVATE, TurnCounters};
+use crate::core::port::SharedCheckpointer;
+use crate::node;
+use crate::tools::{ToolNode, ToolSet};
+use crate::{
+    Command, CompiledGraph, END, Endpoint, Error, ErrorCode, FromTask, Node, NodeError, NodeHandle, Result, START,
+    SharedStore, StateGraph, TaskContext, View,
+};
+
+/// Everything from which the graph of an agent is built.
+pub(super) struct AgentParts {
+    pub(super) name: String,
+    pub(super) model: AgentModelNode,
+    pub(super) tools: Option<ToolNode>,
+    pub(super) middlewares: Vec<Arc<dyn DynMiddleware>>,
+    pub(super) checkpointer: Option<SharedCheckpointer>,
+    pub(super) store: Option<SharedStore>,
+    pub(super) recursion_limit: u32,
+    /// True if tool results may be the response of the agent.
+    pub(super) has_return_direct: bool,
+}
+
+/// A hook of a middleware, with its node.
+struct HookEntry {
+    middleware: Arc<dyn DynMiddleware>,
+    when: HookPoint,
+    handle: NodeHandle,
+}
+
+/// Nodes of the agent loop.
+struct AgentNodes {
+    before_agent: Vec<HookEntry>,
+    before_model: Vec<HookEntry>,
+    model: NodeHandle,
+    after_model: Vec<HookEntry>,
+    tools: Option<NodeHandle>,
+    after_agent: Vec<HookEntry>,
+}
+
+/// Builds and compiles the graph.
+pub(super) fn compile<C: Send + Sync + 'static>(parts: AgentParts) -> Result<CompiledGraph<AgentState, C>> {
+    let mut graph = StateGraph::<AgentState, C>::new(&parts.name);
+    let middlewares = &parts.middlewares;
+    let listed = parts.model.tools.clone();
+    let is_corrected = parts.model.structured.is_some();
+    let before_agent = reserve_hook_nodes(&mut graph, middlewares, HookPoint::BeforeAgent);
+    let before_model = reserve_hook_nodes(&mut graph, middlewares, HookPoint::BeforeModel);
+    let model = node(parts.model).reads(PRIVATE).writes(["messages", "structured", "turn"]);
+    let model = graph.add_node("model", model);
+    let after_model = reserve_hook_nodes(&mut graph, middlewares, HookPoint::AfterModel);
+    let tools = parts.tools.map(|tools| graph.add_node("tools", node(tools).reads(PRIVATE)));
+    let after_agent = reserve_hook_nodes(&mut graph, middlewares, HookPoint::AfterAgent);
+    let nodes = AgentNodes { before_agent, before_model, model, after_model, tools, after_agent };
+    let places = nodes.places();
+    connect(&mut graph, &nodes, &places, is_corrected, parts.has_return_direct);
+    for place in nodes.hooks() {
+        define(&mut graph, place, &places, &listed)?;
+    }
+    graph.input_fields(["messages"]).recursion_limit(parts.recursion_limit);
+    if let Some(checkpointer) = parts.checkpointer {
+        graph.checkpointer(checkpointer);
+    }
+    if let Some(store) = parts.store {
+        graph.store(store);
+    }
+    graph.compile()
+}
+
+impl AgentNodes {
+    fn places(&self) -> LoopEndpoints {
+        LoopEndpoints {
+            entry: self.before_model.first().map_or(self.model, |place| place.handle).into(),
+            tools: self.tools.map(Into::into),
+            exit: self.after_agent.first().map_or(END, |place| place.handle.into()),
+        }
+    }
+
+    fn hooks(&self) -> impl Iterator<Item = &HookEntry> {
+        let before = self.before_agent.iter().chain(&self.before_model);
+        before.chain(&self.after_model).chain(&self.after_agent)
+    }
+}
+
+fn connect<C: Send + Sync + 'static>(
+    graph: &mut StateGraph<AgentState, C>,
+    nodes: &AgentNodes,
+    places: &LoopEndpoints,
+    is_corrected: bool,
+    has_direct: bool,
+) {
+    graph.add_sequence(std::iter::once(START).chain(hook_endpoints(&nodes.before_agent)).chain([places.entry.clone()]));
+    graph.add_sequence(hook_endpoints(&nodes.before_model).chain([nodes.model.into()]));
+    graph.add_sequence(std::iter::once(nodes.model.into()).chain(hook_endpoints(&nodes.after_model)));
+    // After the model has responded, a correction or a hook may add a message; then the model is called again without
+    // running tools in between.
+    let repeats = is_corrected || !nodes.after_model.is_empty();
+    let again = Some(places.entry.clone()).filter(|_| repeats);
+    let ways: Vec<Endpoint> = places.tools.iter().cloned().chain(again).chain([places.exit.clone()]).collect();
+    let last = nodes.after_model.last().map_or(nodes.model, |place| place.handle);
+    let known = places.clone();
+    graph.add_conditional_edges(last, move |state: &AgentState| routing::after_model(state, &known), ways);
+    if let Some(tools) = nodes.tools {
+        let known = places.clone();
+        match has_direct {
+            true => graph.add_conditional_edges(
+                tools,
+                move |state: &AgentState| routing::after_tools(state, &known),
+                vec![places.entry.clone(), places.exit.clone()],
+            ),
+            false => graph.add_edge(tools, places.entry.clone()),
+        };
+    }
+    graph.add_sequence(hook_endpoints(&nodes.after_agent).chain(nodes.after_agent.first().map(|_| END)));
+}
+
+fn hook_endpoints(places: &[HookEntry]) -> impl Iterator<Item = Endpoint> {
+    places.iter().map(|place| place.handle.into())
+}
+
+/// Reserves the nodes of the hooks that run at `when`, in call order.
+fn reserve_hook_nodes<C: Send + Sync + 'static>(
+    graph: &mut StateGraph<AgentState, C>,
+    middlewares: &[Arc<dyn DynMiddleware>],
+    when: HookPoint,
+) -> Vec<HookEntry> {
+    let have = middlewares.iter().filter(|middleware| when.is_enabled(&middleware.hooks())).cloned();
+    let ordered: Vec<_> = match when {
+        HookPoint::BeforeAgent | HookPoint::BeforeModel => have.collect(),
+        HookPoint::AfterModel | HookPoint::AfterAgent => have.rev().collect(),
+    };
+    let place = |middleware: Arc<dyn DynMiddleware>| {
+        let handle = graph.reserve_node(&format!("{}.{}", middleware.name(), when.name()));
+        HookEntry { middleware, when, handle }
+    };
+    ordered.into_iter().map(place).collect()
+}
+
+fn define<C: Send + Sync + 'static>(
+    graph: &mut StateGraph<AgentState, C>,
+    place: &HookEntry,
+    places: &LoopEndpoints,
+    listed: &ToolSet,
+) -> Result<()> {
+    let HookEntry { middleware, when, handle } = place;
+    let mut jumps = Vec::new();
+    for jump in middleware.hooks().jumps {
+        let Some(end) = places.at(jump) else {
+            let fact = format!("`{}` may jump to the tools, and the agent has none", middleware.name());
+            return Err(Error::new(ErrorCode::InvalidGraph, fact));
+        };
+        jumps.push((jump, end));
+    }
+    let goto: Vec<Endpoint> = jumps.iter().map(|(_, end)| end.clone()).collect();
+    let (middleware, name) = (middleware.clone(), middleware.name().into());
+    let action = HookNode { middleware, when: *when, name, jumps, tools: listed.clone() };
+    let action = node(action).reads(PRIVATE).writes(["messages", "rooms", "structured"]);
+    match goto.is_empty() {
+        true => graph.define_node(*handle, action),
+        false => graph.define_node(*handle, action.goto_targets(goto)),
+    }
+    Ok(())
+}
+
+impl LoopEndpoints {
+    fn at(&self, jump: JumpTo) -> Option<Endpoint> {
+        match jump {
+            JumpTo::Model => Some(self.entry.clone()),
+            JumpTo::Tools => self.tools.clone(),
+            JumpTo::End => Some(self.exit.clone()),
+        }
+    }
+}
+
+/// A node that calls one hook.
+struct HookNode {
+    middleware: Arc<dyn DynMiddleware>,
+    when: HookPoint,
+    name: Arc<str>,
+    /// Jump targets with their nodes.
+    jumps: Vec<(JumpTo, Endpoint)>,
+    tools: ToolSet,
+}
+
+impl<C> Node<AgentState, C> for HookNode {
+    type Output = Command<AgentState>;
+
+    async fn run(&self, cx: TaskContext) -> Result<Command<AgentState>, NodeError> {
+        let state: View<AgentState> = FromTask::<AgentState, C>::from_task(&cx)?;
+        // A hook may end the agent before the model is called; a structured response of an earlier turn must not
+        // remain as the response of this turn.
+        let is_stale = state.structured_response.is_some() && TurnCounters::from_state(&state) != state.turn;
+        let hook = HookContext { state, task: cx, name: self.name.clone(), tools: self.tools.clone() };
+        let HookUpdate { messages, middleware_state: kept, jump } = self.middleware.hook(self.when, hook).await?;
+        let mut update = AgentState::update();
+        if is_stale {
+            update = update.structured_response(None);
+        }
+        if !messages.0.is_empty() {
+            update = update.messages(HookUpdate::mark_added(messages, &self.name));
+        }
+        if let Some(kept) = kept {
+            update = update.middleware_state((self.name.to_string(), kept));
+        }
+        let command = match jump {
+            Some(jump) => Command::goto(self.end_of(jump)?),
+            None => Command::new(),
+        };
+        Ok(command.update(update))
+    }
+}
+
+impl HookNode {
+    fn end_of(&self, jump: JumpTo) -> Result<Endpoint> {
+        let known = self.jumps.iter().find(|(known, _)| *known == jump);
+        known.map(|(_, end)| end.clone()).ok_or_else(|| {
+            let fact = format!("`{}` jumps to `{jump:?}`, and did not say that it may", self.name);
+            Error::new(ErrorCode::InvalidRoute, fact)
+                .with_help("name it in its hooks: `Hooks::none()…can_jump_to([..])`")
+        })
+    }
+}

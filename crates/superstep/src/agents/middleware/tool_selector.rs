@@ -1,0 +1,128 @@
+//! Selection of relevant tools by a function or by a model.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Middleware;
+use crate::agents::call_chain::{ModelRequest, NextModel};
+use crate::agents::hooks::{HookContext, HookUpdate, Hooks};
+use crate::agents::routing::{open_calls, rejected_tool_message};
+use crate::core::message::{MessageUpdates, Role};
+use crate::models::{ChatRequest, ChatResponse, SharedModel};
+use crate::{JsonSchema, Message, NodeError};
+
+/// Metadata key of a response: names of the tools that the model called although they were not in the request.
+const EXCLUDED_TOOLS: &str = "held_back_tools";
+
+type SelectFn = Arc<dyn Fn(&ModelRequest) -> Vec<String> + Send + Sync>;
+
+/// Sends the model only the tools that are relevant to the last message. A call of an excluded tool is rejected, and
+/// the model receives the reason. Added after [`super::HumanInTheLoop`], this middleware rejects such a call before
+/// approval is requested.
+///
+/// ```
+/// use superstep::agents::ToolSelector;
+/// use superstep::models::ScriptedModel;
+///
+/// let by_model = ToolSelector::with_model(ScriptedModel::new([r#"{"tools": ["search"]}"#]), 3).always_include(["ask_person"]);
+/// let by_function = ToolSelector::with(|request| vec![format!("tool_{}", request.state.messages.len())]);
+/// ```
+#[derive(Clone)]
+#[must_use = "give it to an agent"]
+pub struct ToolSelector {
+    pick: SelectionMethod,
+    always_include: Vec<String>,
+}
+
+#[derive(Clone)]
+enum SelectionMethod {
+    With(SelectFn),
+    By(SharedModel, usize),
+}
+
+/// What a model picks.
+#[derive(Deserialize, JsonSchema)]
+struct SelectedTools {
+    /// The names of the tools that matter, the most important first.
+    tools: Vec<String>,
+}
+
+impl ToolSelector {
+    /// Selects tools with a function that returns their names.
+    pub fn with(pick: impl Fn(&ModelRequest) -> Vec<String> + Send + Sync + 'static) -> Self {
+        Self { pick: SelectionMethod::With(Arc::new(pick)), always_include: Vec::new() }
+    }
+
+    /// Selects up to `at_most` tools with a model, before each call of the agent's model. The model is not called if
+    /// there are no more tools than that.
+    pub fn with_model(model: impl Into<SharedModel>, at_most: usize) -> Self {
+        Self { pick: SelectionMethod::By(model.into(), at_most), always_include: Vec::new() }
+    }
+
+    /// Names tools that are always sent and do not count.
+    pub fn always_include(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.always_include.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    fn is_always_shown(&self, request: &ModelRequest, tool: &str) -> bool {
+        request.response_tool.as_deref() == Some(tool) || self.always_include.iter().any(|name| name == tool)
+    }
+
+    async fn picked(&self, request: &ModelRequest) -> Result<Option<Vec<String>>, NodeError> {
+        let (model, at_most) = match &self.pick {
+            SelectionMethod::With(pick) => return Ok(Some(pick(request))),
+            SelectionMethod::By(model, at_most) => (model, *at_most),
+        };
+        let tools = request.request.tools.iter();
+        let open: Vec<_> = tools.filter(|tool| !self.is_always_shown(request, &tool.name)).collect();
+        if open.len() <= at_most {
+            return Ok(None);
+        }
+        let mut said = request.state.messages.iter().rev();
+        let said = said.find(|message| message.role == Role::User).map(|message| message.text().into_owned());
+        let tools: Vec<String> = open.iter().map(|tool| format!("- {}: {}", tool.name, tool.description)).collect();
+        let task = format!(
+            "Choose at most {at_most} of these tools that matter most for what the user says.\n{}",
+            tools.join("\n")
+        );
+        let asks = ChatRequest::new([Message::system(task), Message::user(said.unwrap_or_default())]);
+        let picked: SelectedTools =
+            request.task.model(model).request(asks).tag("nostream").structured_response().await?;
+        let known = picked.tools.into_iter().filter(|name| open.iter().any(|tool| tool.name == *name));
+        Ok(Some(known.take(at_most).collect()))
+    }
+}
+
+impl Middleware for ToolSelector {
+    fn hooks(&self) -> Hooks {
+        Hooks::none().wrap_model_call().after_model()
+    }
+
+    async fn wrap_model_call(&self, mut request: ModelRequest, next: NextModel) -> Result<ChatResponse, NodeError> {
+        let Some(picked) = self.picked(&request).await? else { return next.run(request).await };
+        let tools = std::mem::take(&mut request.request.tools);
+        let is_shown = |name: &String| picked.contains(name) || self.is_always_shown(&request, name);
+        let (shown, held_back): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| is_shown(&tool.name));
+        request.request.tools = shown;
+        let mut answer = next.run(request).await?;
+        let called = |name: &str| answer.message.tool_calls.iter().any(|call| call.name == name);
+        let called: Vec<Value> =
+            held_back.iter().filter(|tool| called(&tool.name)).map(|tool| tool.name.as_str().into()).collect();
+        if !called.is_empty() {
+            answer.message.metadata.insert(EXCLUDED_TOOLS.to_owned(), called.into());
+        }
+        Ok(answer)
+    }
+
+    async fn after_model(&self, hook: HookContext) -> Result<HookUpdate, NodeError> {
+        let Some((message, open)) = open_calls(hook.messages()) else { return Ok(HookUpdate::none()) };
+        let Some(Value::Array(held_back)) = message.metadata.get(EXCLUDED_TOOLS) else { return Ok(HookUpdate::none()) };
+        let refused = open.into_iter().filter(|call| held_back.iter().any(|name| *name == call.name));
+        let refused: MessageUpdates =
+            refused.map(|call| rejected_tool_message(call, &format!("`{}` is not offered now", call.name))).collect();
+        Ok(HookUpdate::none().messages(refused))
+    }
+}

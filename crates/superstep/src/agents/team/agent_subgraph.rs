@@ -1,0 +1,200 @@
+//! Wrapper graph of an agent in a team: passes the conversation to the agent, and converts its new messages for the
+//! team.
+//!
+//! The agent is a subgraph, so that interrupts, breakpoints and crashes inside the agent behave as in any other
+//! graph.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agents::handoff::{HANDOFF, trailing_handoffs};
+use crate::agents::state::ADDED_BY;
+use crate::agents::team::member::TeamMember;
+use crate::core::id::hash_id;
+use crate::core::message::{MessageUpdate, MessageUpdates, Role, ToolCall, ToolStatus};
+use crate::node;
+use crate::{
+    CompiledGraph, END, Error, ErrorCode, FromTask, GraphState, Message, Messages, Node, NodeError, Result, START,
+    StateGraph, SubgraphPersistence, TaskContext, View,
+};
+
+/// Messages of an agent that are added to the conversation of its team.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OutputMode {
+    /// The last message.
+    #[default]
+    LastMessage,
+    /// All messages, including tool calls and their results.
+    FullHistory,
+}
+
+#[derive(GraphState, Debug, Clone, Default, Serialize, Deserialize)]
+#[state(name = "visit")]
+pub(crate) struct AgentSubgraphState {
+    #[reduce(messages)]
+    messages: Messages,
+    /// Used by swarms only.
+    active_agent: Option<String>,
+    /// The conversation before the agent ran. Summaries and removals inside the agent do not affect the team.
+    #[state(private)]
+    #[serde(rename = "known")]
+    #[state(rename = "known")]
+    messages_before: Messages,
+}
+
+/// Options of the wrapper graph of an agent.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentSubgraphOptions {
+    pub(crate) results: OutputMode,
+    /// Name of the supervisor to which the agent returns with handoff-back messages.
+    pub(crate) handoff_back_to: Option<String>,
+    /// Allowed handoff targets, if the agent chooses the next agent.
+    pub(crate) next: Option<Vec<String>>,
+}
+
+/// Builds the wrapper graph of a member.
+pub(crate) fn compile<C: Send + Sync + 'static>(
+    member: TeamMember<C>,
+    rules: AgentSubgraphOptions,
+) -> Result<CompiledGraph<AgentSubgraphState, C>> {
+    let mut graph = StateGraph::<AgentSubgraphState, C>::new(&member.name);
+    let brief = |visit: View<AgentSubgraphState>| AgentSubgraphState::update().messages_before(visit.messages.clone());
+    let brief = graph.add_node("brief", node(brief).writes(["known"]));
+    let report = CollectOutput { agent: member.name.clone(), rules };
+    let agent = member.add_to(&mut graph)?;
+    let report = graph.add_node("report", node(report).reads(["known"]).writes(["messages", "active_agent"]));
+    graph.add_sequence([START, brief.into(), agent.into(), report.into(), END]);
+    // An agent with memory finds its earlier checkpoints only in a namespace that stays the same.
+    graph.subgraph_persistence(SubgraphPersistence::PerThread);
+    graph.compile()
+}
+
+/// Node that converts the messages of the agent for the team.
+struct CollectOutput {
+    agent: String,
+    rules: AgentSubgraphOptions,
+}
+
+impl<C> Node<AgentSubgraphState, C> for CollectOutput {
+    type Output = AgentSubgraphStateUpdate;
+
+    async fn run(&self, cx: TaskContext) -> Result<AgentSubgraphStateUpdate, NodeError> {
+        let visit: View<AgentSubgraphState> = FromTask::<AgentSubgraphState, C>::from_task(&cx)?;
+        let fresh: Vec<&Message> =
+            visit.messages.iter().filter(|message| !is_in(&visit.messages_before, message)).collect();
+        let mut edits: Vec<MessageUpdate> = restored(&visit).collect();
+        edits.extend(match self.rules.results {
+            OutputMode::LastMessage => self.last_message(&fresh),
+            OutputMode::FullHistory => fresh.iter().filter_map(|message| self.in_history(message)).collect(),
+        });
+        if let Some(team) = &self.rules.handoff_back_to {
+            edits.extend(self.handoff_back_messages(team, self.call_id(&visit.messages)).map(MessageUpdate::Put));
+        }
+        let mut update = AgentSubgraphState::update();
+        if let Some(allowed) = &self.rules.next {
+            let (next, refused) = self.next(&visit, allowed)?;
+            edits.extend(refused.into_iter().map(MessageUpdate::Put));
+            update = update.active_agent(Some(next));
+        }
+        Ok(if edits.is_empty() { update } else { update.messages(MessageUpdates(edits)) })
+    }
+}
+
+impl CollectOutput {
+    /// Removes all new messages except the last one, which is converted into a message of the agent.
+    fn last_message(&self, fresh: &[&Message]) -> Vec<MessageUpdate> {
+        let is_word = |message: &&&Message| matches!(message.role, Role::Assistant | Role::Tool);
+        let last = fresh.iter().rev().find(is_word);
+        let others = fresh.iter().filter(|message| last.is_none_or(|last| last.id != message.id));
+        let mut edits: Vec<MessageUpdate> = others.filter_map(|message| removed(message)).collect();
+        if let Some(last) = last {
+            let mut word = (**last).clone();
+            if word.role == Role::Tool {
+                (word.role, word.name, word.tool_call_id) = (Role::Assistant, None, None);
+            }
+            word.tool_calls.clear();
+            edits.push(MessageUpdate::Put(self.with_agent_name(word)));
+        }
+        edits
+    }
+
+    /// Returns the edit of a new message that stays, or `None` if it stays unchanged.
+    fn in_history(&self, message: &Message) -> Option<MessageUpdate> {
+        if message.metadata.contains_key(ADDED_BY) {
+            return removed(message);
+        }
+        let is_unsigned = message.role == Role::Assistant && message.name.is_none();
+        is_unsigned.then(|| MessageUpdate::Put(self.with_agent_name(message.clone())))
+    }
+
+    fn with_agent_name(&self, mut message: Message) -> Message {
+        message.name.get_or_insert_with(|| self.agent.clone());
+        message
+    }
+
+    /// Returns the id of the handoff-back call. The id depends only on the messages, so that recorded model calls can
+    /// be replayed.
+    fn call_id(&self, messages: &Messages) -> String {
+        let is_taken = |id: &String| messages.iter().any(|message| message.tool_call_id.as_ref() == Some(id));
+        let mut at = messages.len();
+        loop {
+            let id = format!("{:032x}", hash_id(&[b"hand back", self.agent.as_bytes(), at.to_string().as_bytes()]));
+            if !is_taken(&id) {
+                return id;
+            }
+            at += 1;
+        }
+    }
+
+    /// Returns a handoff-back call and its result. Without them the conversation would end with an assistant message,
+    /// to which some models do not respond.
+    fn handoff_back_messages(&self, team: &str, id: String) -> [Message; 2] {
+        let call = ToolCall::new(id.as_str(), back_name(team), serde_json::json!({}));
+        let asks = Message::assistant(format!("Back to {team}.")).with_tool_calls([call.clone()]);
+        let answer = Message::tool(id, format!("handed back to {team}")).with_name(call.name);
+        [self.with_agent_name(asks), answer]
+    }
+
+    /// Returns the next agent, with the results of ignored handoffs: one agent is active at a time.
+    fn next(&self, visit: &AgentSubgraphState, allowed: &[String]) -> Result<(String, Vec<Message>)> {
+        let mut made = trailing_handoffs(&visit.messages);
+        // If the agent has added no message, the last messages are those of the handoff to it.
+        made.retain(|(message, _)| !is_in(&visit.messages_before, message));
+        let Some((_, next)) = made.first() else { return Ok((self.agent.clone(), Vec::new())) };
+        if !allowed.iter().any(|name| name == next) {
+            let fact = format!("`{}` hands over to `{next}`, and may not", self.agent);
+            return Err(Error::new(ErrorCode::InvalidRoute, fact)
+                .with_help(format!("it may hand over to {}", allowed.join(", "))));
+        }
+        let others = made.iter().filter(|(_, other)| other != next);
+        Ok((next.to_string(), others.map(|(message, _)| refused(message, next)).collect()))
+    }
+}
+
+/// Returns the name of the call that returns to a supervisor.
+pub(crate) fn back_name(team: &str) -> String {
+    format!("transfer_back_to_{team}")
+}
+
+fn is_in(messages: &Messages, message: &Message) -> bool {
+    message.id.as_ref().is_some_and(|id| messages.by_id(id.as_str()).is_some())
+}
+
+/// Returns edits that undo the agent's changes to earlier messages.
+fn restored(visit: &AgentSubgraphState) -> impl Iterator<Item = MessageUpdate> {
+    let before = |message: &Message| visit.messages_before.by_id(message.id.as_ref()?.as_str());
+    let changed = visit.messages.iter().filter_map(move |message| before(message).filter(|before| *before != message));
+    changed.cloned().map(MessageUpdate::Put)
+}
+
+fn removed(message: &Message) -> Option<MessageUpdate> {
+    message.id.clone().map(MessageUpdate::Remove)
+}
+
+/// Returns the result of a handoff that was not executed.
+fn refused(message: &Message, next: &str) -> Message {
+    let mut message = message.clone().with_status(ToolStatus::Error).with_metadata("error", "refused");
+    message.metadata.remove(HANDOFF);
+    message.content = format!("not executed: the conversation was handed over to {next}").into();
+    message
+}

@@ -1,0 +1,3 @@
+//! The in-memory checkpointer.
+
+pub(crate) mod memory;

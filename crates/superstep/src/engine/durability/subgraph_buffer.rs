@@ -1,0 +1,243 @@
+//! Commits at the end of a run: commits of subgraphs are buffered until the root graph commits, in the same
+//! transaction.
+//!
+//! So a crash never leaves a subgraph ahead of its parent. Reads see buffered commits on top of stored data. Commits
+//! of the root graph are buffered in its machine.
+
+use std::sync::{Arc, Mutex};
+
+use superstep_core::change::Change;
+use superstep_core::checkpoint::{Checkpoint, CheckpointNamespace, CheckpointSource, FieldChange, PendingEntry};
+use superstep_core::delegate_checkpointer;
+use superstep_core::error::Result;
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::port::{
+    CheckpointSelector, CheckpointTuple, Checkpointer, Commit, EventsQuery, FieldLog, HistoryQuery, SharedCheckpointer,
+    StoredEvent,
+};
+
+use super::without_state;
+use crate::engine::context::lock;
+
+/// A checkpointer that buffers the commits of subgraphs. Clones share one buffer.
+#[derive(Clone)]
+pub(crate) struct SubgraphCommitBuffer {
+    store: SharedCheckpointer,
+    waiting: Arc<Mutex<Vec<Commit>>>,
+}
+
+impl SubgraphCommitBuffer {
+    pub(super) fn new(store: SharedCheckpointer) -> Self {
+        Self { store, waiting: Arc::default() }
+    }
+
+    /// Buffers a commit. The last commit of each graph keeps its state for full values: the graph has ended or is
+    /// interrupted, so nothing has to copy the state. A graph continues after its input commit, so that commit is
+    /// buffered without state.
+    pub(crate) fn buffer(&self, commit: &Commit) {
+        let goes_on = |checkpoint: &Arc<Checkpoint>| checkpoint.source == CheckpointSource::Input;
+        let state = commit.state.clone().filter(|_| !commit.checkpoint.as_ref().is_some_and(goes_on));
+        let mut waiting = lock(&self.waiting);
+        let mut same = waiting.iter_mut().rev().filter(|other| other.namespace == commit.namespace);
+        if let Some(earlier) = same.find(|other| other.state.is_some()).filter(|_| state.is_some()) {
+            earlier.state = None;
+        }
+        waiting.push(Commit { state, ..without_state(commit) });
+    }
+
+    /// Returns the buffered commits that lead to a checkpoint, oldest first.
+    fn commits_to(&self, namespace: &CheckpointNamespace, at: CheckpointSelector) -> Vec<Commit> {
+        let waiting = lock(&self.waiting);
+        let (mut wanted, mut row) = (Some(at), Vec::new());
+        for commit in waiting.iter().rev().filter(|commit| commit.namespace == *namespace) {
+            let Some(checkpoint) = &commit.checkpoint else { continue };
+            let is_newest = matches!(wanted, Some(CheckpointSelector::Latest | CheckpointSelector::NewerThan(_)));
+            if is_newest || wanted == Some(CheckpointSelector::Id(checkpoint.id)) {
+                wanted = checkpoint.parent.map(CheckpointSelector::Id);
+                row.push(commit.clone());
+            }
+        }
+        row.reverse();
+        row
+    }
+
+    /// Adds buffered pending entries of the tasks of a checkpoint.
+    fn add_pending_entries(&self, namespace: &CheckpointNamespace, loaded: &mut CheckpointTuple) {
+        let waiting = lock(&self.waiting);
+        let commits = waiting.iter().filter(|commit| commit.namespace == *namespace);
+        for pending in commits.flat_map(|commit| &commit.pending).filter(|it| it.checkpoint == loaded.checkpoint.id) {
+            let is_same = |it: &&mut PendingEntry| it.task == pending.task && it.entry.slot() == pending.entry.slot();
+            match loaded.pending.iter_mut().find(is_same) {
+                Some(known) => *known = pending.clone(),
+                None => loaded.pending.push(pending.clone()),
+            }
+        }
+    }
+
+    /// Returns the buffered events in the order of their numbers. All stored events precede them.
+    fn unsaved_events(&self) -> Vec<StoredEvent> {
+        let mut events: Vec<_> = lock(&self.waiting).iter().flat_map(|commit| commit.events.clone()).collect();
+        events.sort_by_key(|event| event.number);
+        events
+    }
+
+    /// Returns the buffered checkpoints, newest first.
+    fn ids(&self, namespace: &CheckpointNamespace) -> Vec<CheckpointId> {
+        let waiting = lock(&self.waiting);
+        let mine = waiting.iter().rev().filter(|commit| commit.namespace == *namespace);
+        mine.filter_map(|commit| commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id)).collect()
+    }
+}
+
+fn add_change(fields: &mut Vec<(Arc<str>, FieldLog)>, change: FieldChange) {
+    let FieldChange { field, change, delta: part } = change;
+    let place = fields.iter().position(|(name, _)| *name == field).unwrap_or_else(|| {
+        fields.push((field, Vec::new()));
+        fields.len() - 1
+    });
+    let log = &mut fields[place].1;
+    if change == Change::Set {
+        log.clear();
+    }
+    log.push((change, part));
+}
+
+impl Checkpointer for SubgraphCommitBuffer {
+    delegate_checkpointer!(this => this.store; acquire, release, threads, status);
+    delegate_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats, delete_events);
+
+    async fn commit(&self, commit: &Commit) -> Result<()> {
+        if !commit.namespace.is_root() {
+            self.buffer(commit);
+            return Ok(());
+        }
+        let inside = std::mem::take(&mut *lock(&self.waiting));
+        if inside.is_empty() {
+            return self.store.commit(commit).await;
+        }
+        let all = Commit { subgraph_commits: inside, ..commit.clone() };
+        let saved = self.store.commit(&all).await;
+        if saved.is_err() {
+            // A retry of the commit must include the subgraphs again.
+            lock(&self.waiting).splice(..0, all.subgraph_commits);
+        }
+        saved
+    }
+
+    async fn load(
+        &self,
+        thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        at: CheckpointSelector,
+    ) -> Result<Option<CheckpointTuple>> {
+        let row = self.commits_to(namespace, at);
+        let stored = match row.first().and_then(|first| first.checkpoint.as_ref()) {
+            None => Some(at),
+            Some(first) => first.parent.map(CheckpointSelector::Id),
+        };
+        let mut loaded = match stored {
+            Some(at) => self.store.load(thread, namespace, at).await?,
+            None => None,
+        };
+        for Commit { checkpoint, changes, .. } in row {
+            let Some(checkpoint) = checkpoint else { continue };
+            let mut fields = loaded.map(|loaded| loaded.fields).unwrap_or_default();
+            changes.into_iter().for_each(|change| add_change(&mut fields, change));
+            loaded = Some(CheckpointTuple { checkpoint, fields, pending: Vec::new() });
+        }
+        if let Some(loaded) = &mut loaded {
+            self.add_pending_entries(namespace, loaded);
+        }
+        Ok(loaded)
+    }
+
+    async fn history(
+        &self,
+        thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        query: &HistoryQuery,
+    ) -> Result<Vec<CheckpointTuple>> {
+        let mut ids = self.ids(namespace);
+        let mut rest = query.clone();
+        match query.before.map(|before| ids.iter().position(|id| *id == before)) {
+            Some(Some(place)) => {
+                ids.drain(..=place);
+                rest.before = None;
+            }
+            // Stored checkpoints are older than all buffered ones.
+            Some(None) => ids.clear(),
+            None => {}
+        }
+        let most = query.limit.unwrap_or(usize::MAX);
+        let mut found = Vec::new();
+        for id in ids {
+            let loaded = self.load(thread, namespace, CheckpointSelector::Id(id)).await?;
+            found.extend(loaded.filter(|loaded| query.matches(&loaded.checkpoint)));
+        }
+        found.truncate(most);
+        rest.limit = query.limit.map(|limit| limit - found.len());
+        if rest.limit != Some(0) {
+            let mut stored = self.store.history(thread, namespace, &rest).await?;
+            stored.iter_mut().for_each(|loaded| self.add_pending_entries(namespace, loaded));
+            found.extend(stored);
+        }
+        Ok(found)
+    }
+
+    async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
+        let mut namespaces = self.store.namespaces(thread).await?;
+        namespaces.extend(lock(&self.waiting).iter().map(|commit| commit.namespace.clone()));
+        namespaces.sort();
+        namespaces.dedup();
+        Ok(namespaces)
+    }
+
+    async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        let mut events = self.store.events(thread, query).await?;
+        events.extend(self.unsaved_events().into_iter().filter(|event| query.matches(event.number, event.run)));
+        events.truncate(query.limit.unwrap_or(usize::MAX));
+        Ok(events)
+    }
+
+    async fn last_event_number(&self, thread: &ThreadId) -> Result<u64> {
+        let waiting = self.unsaved_events().last().map(|event| event.number);
+        Ok(self.store.last_event_number(thread).await?.max(waiting.unwrap_or(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use superstep_core::id::RunId;
+    use superstep_core::testing::block_on;
+    use superstep_core::value::AnyValue;
+
+    use super::*;
+    use crate::MemoryCheckpointer;
+
+    /// R-FWK-33: buffered events are returned after stored events, and are stored with the commit of the root graph.
+    #[test]
+    fn events_that_wait_are_heard_and_then_stored() {
+        let (memory, run) = (MemoryCheckpointer::new(), RunId::from_bits(1));
+        let stage = SubgraphCommitBuffer::new(memory.clone().into());
+        let lease = block_on(stage.acquire(&"t".into(), run)).unwrap();
+        let commit = |path: &str, numbers: &[u64]| {
+            let event = |number: &u64| StoredEvent { number: *number, run, payload: AnyValue::json(json!(number)) };
+            let events = numbers.iter().map(event).collect();
+            Commit { events, ..Commit::empty(lease.clone(), path.into()) }
+        };
+        block_on(stage.commit(&commit("", &[1]))).unwrap();
+        block_on(stage.commit(&commit("inner", &[3]))).unwrap();
+        let heard = |store: &SharedCheckpointer, query: &EventsQuery| -> Vec<u64> {
+            block_on(store.events(&"t".into(), query)).unwrap().iter().map(|event| event.number).collect()
+        };
+        let (all, first) = (EventsQuery::default(), EventsQuery { limit: Some(1), ..EventsQuery::default() });
+        let (above, below) = (stage.clone().into(), memory.into());
+        assert_eq!((heard(&above, &all), heard(&above, &first), heard(&below, &all)), (vec![1, 3], vec![1], vec![1]));
+        assert_eq!(heard(&above, &EventsQuery { after: Some(1), ..all.clone() }), [3]);
+        assert_eq!(block_on(above.last_event_number(&"t".into())).unwrap(), 3);
+        // Earlier events of the root graph are stored with this commit.
+        block_on(stage.commit(&commit("", &[2, 4]))).unwrap();
+        assert_eq!((heard(&above, &all), heard(&below, &all)), (vec![1, 2, 3, 4], vec![1, 2, 3, 4]));
+    }
+}

@@ -1,0 +1,113 @@
+//! Events of model calls and tool calls.
+//!
+//! Data that all events of one call share is created once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use superstep_core::error::Error;
+use superstep_core::id::{RunId, TaskId};
+use superstep_core::message::MessageId;
+use superstep_core::model::{ChatRequest, ChatResponse, MessageChunk, ModelInfo};
+use superstep_core::redaction::RedactionCounts;
+
+/// A model call of a node.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ModelCallInfo {
+    /// Id, unique among runs, nodes, model calls and tool calls.
+    pub id: RunId,
+    /// The node.
+    pub node: Arc<str>,
+    /// The task.
+    pub task: TaskId,
+    /// The superstep.
+    pub step: i64,
+    /// The model.
+    pub model: ModelInfo,
+    /// Id of the response message.
+    pub message: MessageId,
+    /// Tags of the call.
+    pub tags: Vec<String>,
+}
+
+/// Event of a model call.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ModelEvent {
+    /// The call starts.
+    Started {
+        /// The request.
+        request: Arc<ChatRequest>,
+    },
+    /// A chunk of the response: a preview, not persisted yet.
+    Chunk {
+        /// The chunk.
+        piece: MessageChunk,
+        /// Index of the chunk in the call, starting at 0.
+        index: u64,
+    },
+    /// The call has ended.
+    Ended {
+        /// The response.
+        answer: Arc<ChatResponse>,
+    },
+    /// The call has failed.
+    Failed {
+        /// The error.
+        error: Error,
+    },
+}
+
+/// A tool call of a node.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ToolExecution {
+    /// Id, unique among runs, nodes, model calls and tool calls.
+    pub id: RunId,
+    /// The node.
+    pub node: Arc<str>,
+    /// The task.
+    pub task: TaskId,
+    /// The superstep.
+    pub step: i64,
+    /// Name of the tool.
+    pub tool: String,
+    /// Id of the tool call in the model's message.
+    pub call: String,
+}
+
+/// Event of a tool call. A tool that is interrupted publishes nothing until it is resumed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ToolEvent {
+    /// The call starts.
+    Started {
+        /// Arguments, as the model wrote them.
+        input: Value,
+    },
+    /// Progress: a preview, never persisted.
+    Progress {
+        /// Progress value of the tool.
+        value: Value,
+    },
+    /// The call has ended.
+    Ended {
+        /// Result for the model.
+        output: Value,
+        /// Duration of the call.
+        took: Duration,
+        /// Number of redactions in the result.
+        redacted: RedactionCounts,
+    },
+    /// The call has failed.
+    Failed {
+        /// Error message for the model.
+        error: String,
+        /// Number of the attempt, starting at 1.
+        attempt: u32,
+        /// True if another attempt follows.
+        will_retry: bool,
+    },
+}

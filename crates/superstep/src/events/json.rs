@@ -1,0 +1,102 @@
+//! JSON encoding of event payloads, shared by all stream modes.
+
+use serde_json::{Map, Value, json};
+use superstep_core::checkpoint::Interrupt;
+use superstep_core::error::Error;
+use superstep_core::graph::Topology;
+use superstep_core::message::{Message, MessageUpdate, MessageUpdates};
+use superstep_core::model::{MessageChunk, ToolCallChunk};
+use superstep_core::port::StateRef;
+use superstep_core::update::Update;
+
+use crate::events::event::GraphRun;
+
+/// Returns the visible fields of a state.
+pub(crate) fn values(graph: &GraphRun, state: &StateRef) -> Value {
+    let output = &graph.topology.output;
+    let schema = &state.schema;
+    let is_output = |name: &str| schema.find(name).is_some_and(|id| output.contains(&id));
+    to_json_or_error(schema.to_json_of(&*state.state, |field| !field.flags.untracked && is_output(&field.name)))
+}
+
+/// Returns all persisted fields of a state.
+pub(crate) fn state(state: &StateRef) -> Value {
+    to_json_or_error(state.schema.to_json(&*state.state))
+}
+
+/// Returns a serialization error as a value, because a stream cannot report it otherwise.
+pub(crate) fn to_json_or_error(written: Result<Value, Error>) -> Value {
+    written.unwrap_or_else(|error| json!({"__error__": error.message()}))
+}
+
+/// Returns the writes of a task; null if there are none, and a list of single writes if a field was written more than
+/// once.
+pub(crate) fn update(topology: &Topology, update: &Update) -> Value {
+    if update.is_empty() {
+        return Value::Null;
+    }
+    let writes = update.writes().iter().map(|write| {
+        let value = write.value.to_json().unwrap_or_else(|fault| json!({"__error__": fault.message}));
+        (topology.schema.field(write.field).name.to_string(), value)
+    });
+    let writes: Vec<(String, Value)> = writes.collect();
+    let is_again = |place: usize| writes[..place].iter().any(|(name, _)| *name == writes[place].0);
+    if (0..writes.len()).any(is_again) {
+        return writes.into_iter().map(|(name, value)| Value::Object(Map::from_iter([(name, value)]))).collect();
+    }
+    Value::Object(writes.into_iter().collect())
+}
+
+/// Returns the messages that an update adds to message fields, in order.
+pub(crate) fn messages(topology: &Topology, update: &Update) -> Vec<Message> {
+    let is_list = |reducer: &Option<String>| reducer.as_deref() == Some("add_messages");
+    let mut found = Vec::new();
+    for write in update.writes().iter().filter(|write| is_list(&topology.schema.field(write.field).reducer)) {
+        let edits = write.value.get::<MessageUpdates>().cloned();
+        let edits = edits.or_else(|| write.value.clone().into_value::<MessageUpdates>().ok());
+        let puts = edits.into_iter().flat_map(|edits| edits.0).filter_map(|edit| match edit {
+            MessageUpdate::Put(message) => Some(message),
+            _ => None,
+        });
+        found.extend(puts);
+    }
+    found
+}
+
+pub(crate) fn interrupts(questions: &[Interrupt]) -> Value {
+    let form = |question: &Interrupt| {
+        let mut form = json!({"id": question.id.to_string(), "value": question.value, "node": &*question.node});
+        if let Some(schema) = &question.resume_schema {
+            form["schema"] = schema.clone();
+        }
+        form
+    };
+    questions.iter().map(form).collect()
+}
+
+pub(crate) fn error(error: &Error) -> Value {
+    json!({
+        "code": error.code().to_string(),
+        "message": error.message(),
+        "hint": error.help(),
+        "retryable": error.is_retryable(),
+    })
+}
+
+/// Encodes a chunk of a response as LangChain does: as a partial message.
+pub(crate) fn langchain_chunk(piece: &MessageChunk, id: &str) -> Value {
+    let mut chunk = json!({
+        "type": "AIMessageChunk", "id": id, "content": "", "additional_kwargs": {}, "response_metadata": {},
+        "tool_calls": [], "tool_call_chunks": [],
+    });
+    match piece {
+        MessageChunk::Text(text) => chunk["content"] = text.as_str().into(),
+        MessageChunk::Reasoning(text) => chunk["additional_kwargs"] = json!({"reasoning_content": text}),
+        MessageChunk::ToolCall(ToolCallChunk { index, id, name, args }) => {
+            let call = json!({"type": "tool_call_chunk", "index": index, "id": id, "name": name, "args": args});
+            chunk["tool_call_chunks"] = json!([call]);
+        }
+        _ => {}
+    }
+    chunk
+}

@@ -1,0 +1,363 @@
+//! Validation of a file on its own: names of fields and nodes, placeholders, compatible types.
+//!
+//! The graph compiler validates the structure of the graph; it runs at the end, with placeholder nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use superstep_core::field::Field;
+use superstep_core::schema::Schema;
+use superstep_core::suggest::did_you_mean_or_list;
+use superstep_core::types::FieldType;
+
+use super::condition::{Condition, ConditionKind as TestCheck};
+use super::diagnostics::Diagnostics;
+use super::model::{
+    ConditionNodeConfig, GraphFileModel, InterruptNodeConfig, MapNodeConfig, ModelNodeConfig, NodeKindConfig,
+    PromptConfig, SetNodeConfig,
+};
+use super::model::{SubgraphNodeConfig, ToolNodeConfig};
+use super::spanned::below;
+use super::{END, START};
+
+mod edges;
+
+/// The checks of one file.
+pub(super) struct FileChecker<'a> {
+    pub(super) description: &'a GraphFileModel,
+    pub(super) schema: &'a Arc<Schema>,
+    pub(super) problems: &'a mut Diagnostics,
+}
+
+/// Returns the item names of nodes that are targets of map nodes.
+pub(super) fn items(description: &GraphFileModel) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut items: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (_, node) in &description.nodes {
+        if let NodeKindConfig::Map(map) = &node.kind {
+            items.entry(&map.to).or_default().insert(&map.item);
+        }
+    }
+    items
+}
+
+impl FileChecker<'_> {
+    pub(super) fn run(mut self) {
+        self.sizes();
+        let description = self.description;
+        for (name, node) in &description.nodes {
+            let at = below("/nodes", name);
+            if name == START || name == END {
+                self.problems.at_key(&at, format!("`{name}` cannot be the name of a node"), None);
+            }
+            match &node.kind {
+                NodeKindConfig::Model(model) => self.model(name, &at, model),
+                NodeKindConfig::Tools(tools) => self.tools(&at, tools),
+                NodeKindConfig::Condition(condition) => self.condition(name, &at, condition),
+                NodeKindConfig::Map(map) => self.map(&at, map),
+                NodeKindConfig::Interrupt(interrupt) => self.interrupt(name, &at, interrupt),
+                NodeKindConfig::Subgraph(subgraph) => self.subgraph(&at, subgraph),
+                NodeKindConfig::Set(set) => self.set(name, &at, set),
+                NodeKindConfig::Rust(rust) => {
+                    for (at_name, target) in places(&below(&at, "goto"), rust.goto.as_deref().unwrap_or_default()) {
+                        self.target(&at_name, target);
+                    }
+                    for (key, fields) in [("reads", &rust.reads), ("writes", &rust.writes)] {
+                        self.fields(&below(&at, key), fields.as_deref().unwrap_or_default());
+                    }
+                }
+            }
+        }
+        self.edges();
+        let top = &description.top;
+        self.fields("/input", top.input.as_deref().unwrap_or_default());
+        self.fields("/output", top.output.as_deref().unwrap_or_default());
+        for (pointer, names) in
+            [("/interrupt_before", &top.interrupt_before), ("/interrupt_after", &top.interrupt_after)]
+        {
+            for (at, name) in places(pointer, names).filter(|(_, name)| *name != "*") {
+                self.node(&at, name);
+            }
+        }
+    }
+
+    fn model(&mut self, name: &str, at: &str, model: &ModelNodeConfig) {
+        self.prompt(name, at, &model.prompt, model.messages.is_none());
+        if let Some(field) = &model.messages {
+            self.message_list(&below(at, "messages"), field);
+        }
+        let output = model.output.as_ref().and_then(|field| self.field(&below(at, "output"), field));
+        let writes_messages = match &model.output {
+            Some(_) => output.is_some_and(is_messages),
+            None => true,
+        };
+        if model.output.is_none() && model.messages.is_none() {
+            self.problems.at(at, "`output` is missing", Some("without `messages` it has nowhere to write".to_owned()));
+        }
+        if model.schema.is_some() && writes_messages {
+            let help = "let `output` name a field that holds a value, not messages";
+            self.problems.at(&below(at, "schema"), "an answer with a schema is a value", Some(help.to_owned()));
+        }
+        if !model.tools.is_empty() && !writes_messages {
+            let help = "leave `output` out: the calls stand in the message";
+            self.problems.at(&below(at, "tools"), "a model with tools must write messages", Some(help.to_owned()));
+        }
+        self.check_duplicates(&below(at, "tools"), &model.tools);
+    }
+
+    fn tools(&mut self, at: &str, tools: &ToolNodeConfig) {
+        self.message_list(&below(at, "messages"), &tools.messages);
+        self.check_duplicates(&below(at, "tools"), &tools.tools);
+        let known: Vec<&str> = tools.tools.iter().map(String::as_str).collect();
+        let policy = below(at, "policy");
+        for (key, names) in [("allow", &tools.policy.allow), ("ask", &tools.policy.ask), ("deny", &tools.policy.deny)] {
+            for (at, name) in places(&below(&policy, key), names) {
+                if name != "*" && !known.contains(&name) {
+                    self.problems.at(
+                        &at,
+                        format!("the node has no tool `{name}`"),
+                        Some(did_you_mean_or_list(name, &known)),
+                    );
+                }
+            }
+        }
+    }
+
+    fn condition(&mut self, name: &str, at: &str, condition: &ConditionNodeConfig) {
+        for (number, route) in condition.routes.iter().enumerate() {
+            let place = format!("{at}/routes/{number}");
+            self.target(&below(&place, "to"), &route.to);
+            self.test(name, &below(&place, "when"), &route.when);
+        }
+        self.target(&below(at, "else"), &condition.otherwise);
+    }
+
+    fn test(&mut self, node: &str, at: &str, test: &Condition) {
+        match &test.0 {
+            TestCheck::All(tests) | TestCheck::Any(tests) => {
+                let word = if matches!(test.0, TestCheck::All(_)) { "all" } else { "any" };
+                for (number, test) in tests.iter().enumerate() {
+                    self.test(node, &format!("{at}/{word}/{number}"), test);
+                }
+            }
+            TestCheck::Not(test) => self.test(node, &below(at, "not"), test),
+            TestCheck::WantsTools(field) => self.message_list(&below(at, "wants_tools"), field),
+            TestCheck::Field { field, at: inside, .. } => {
+                self.value(node, &below(at, "field"), field);
+                if inside.as_ref().is_some_and(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
+                    let help = Some("a JSON pointer begins with `/`".to_owned());
+                    self.problems.at(&below(at, "at"), "not a JSON pointer", help);
+                }
+            }
+        }
+    }
+
+    fn map(&mut self, at: &str, map: &MapNodeConfig) {
+        if self.field(&below(at, "over"), &map.over).is_some_and(|field| !may_be_list(field)) {
+            let fact = format!("`{}` is not a list", map.over);
+            self.problems.at(&below(at, "over"), fact, Some("give it the type `array`".to_owned()));
+        }
+        self.target(&below(at, "else"), &map.otherwise);
+        let place = below(at, "to");
+        if map.to == END || map.to == START {
+            self.problems.at(&place, format!("`{}` cannot run for an item", map.to), Some("name a node".to_owned()));
+            return;
+        }
+        self.node(&place, &map.to);
+        let target = self.description.nodes.iter().find(|(name, _)| *name == map.to).map(|(_, node)| &node.kind);
+        for name in target.map(writes).unwrap_or_default() {
+            let single = self.schema.find(name).map(|id| self.schema.field(id)).filter(|field| field.reducer.is_none());
+            if single.is_some_and(|field| !is_messages(field)) {
+                let fact = format!("several tasks of `{}` write `{name}`, which keeps one value", map.to);
+                self.problems.at(&place, fact, Some(format!("give `{name}` a reducer, such as `append`")));
+            }
+        }
+    }
+
+    fn interrupt(&mut self, name: &str, at: &str, interrupt: &InterruptNodeConfig) {
+        self.prompt(name, at, &interrupt.prompt, true);
+        self.field(&below(at, "output"), &interrupt.output);
+        for (place, field) in places(&below(at, "show"), &interrupt.show) {
+            self.value(name, &place, field);
+        }
+    }
+
+    fn subgraph(&mut self, at: &str, subgraph: &SubgraphNodeConfig) {
+        if subgraph.graph.is_some() == subgraph.file.is_some() {
+            let fact = "a subgraph has either `graph` or `file`";
+            self.problems.at(at, fact, Some("`graph` is a name among the parts, `file` a path".to_owned()));
+        }
+    }
+
+    fn set(&mut self, name: &str, at: &str, set: &SetNodeConfig) {
+        let mut written = BTreeSet::new();
+        let keys = [
+            ("values", set.values.keys().collect::<Vec<_>>()),
+            ("templates", set.templates.keys().collect()),
+            ("copies", set.copies.keys().collect()),
+        ];
+        for (key, fields) in keys {
+            for field in fields {
+                let place = below(&below(at, key), field);
+                if self.find_field(&place, field, true).is_some() && !written.insert(field) {
+                    self.problems.at_key(&place, format!("`{field}` is written twice by this node"), None);
+                }
+            }
+        }
+        if written.is_empty() && set.values.len() + set.templates.len() + set.copies.len() == 0 {
+            self.problems.at(at, "the node sets nothing", Some("give it `values`, `templates` or `copies`".to_owned()));
+        }
+        for (field, value) in &set.values {
+            let known = self.schema.find(field).map(|id| self.schema.field(id)).filter(|field| field.reducer.is_none());
+            for fault in known.and_then(|field| field.field_type.check(value).err()).unwrap_or_default() {
+                self.problems.fault(&below(&below(at, "values"), field), fault);
+            }
+        }
+        for (field, text) in &set.templates {
+            let place = below(&below(at, "templates"), field);
+            match super::load::inline(name, self.description.top.version, text) {
+                Ok(prompt) => self.placeholders(name, &place, &prompt),
+                Err(error) => self.problems.at(&place, error.message(), error.help().map(str::to_owned)),
+            }
+        }
+        for (field, from) in &set.copies {
+            self.value(name, &below(&below(at, "copies"), field), from);
+        }
+    }
+
+    fn prompt(&mut self, node: &str, at: &str, prompt: &PromptConfig, required: bool) {
+        match (&prompt.text, &prompt.file) {
+            (Some(_), Some(_)) => {
+                self.problems.at(
+                    at,
+                    "a node has either `prompt` or `prompt_file`",
+                    Some("remove one of them".to_owned()),
+                );
+            }
+            (None, None) if required => {
+                self.problems.at(at, "`prompt` is missing", Some("write `prompt` or `prompt_file`".to_owned()));
+            }
+            _ => {}
+        }
+        if let Some(read) = &prompt.read {
+            let key = if prompt.text.is_some() { "prompt" } else { "prompt_file" };
+            self.placeholders(node, &below(at, key), read);
+        }
+    }
+
+    fn placeholders(&mut self, node: &str, at: &str, prompt: &crate::models::Prompt) {
+        for placeholder in prompt.placeholders() {
+            self.value(node, at, placeholder);
+        }
+    }
+
+    /// Checks a name that must be a field, or an item of a map node.
+    fn value(&mut self, node: &str, at: &str, name: &str) {
+        let items = items(self.description);
+        if !items.get(node).is_some_and(|items| items.contains(name)) {
+            self.find_field(at, name, false);
+        }
+    }
+
+    fn fields(&mut self, at: &str, names: &[String]) {
+        for (place, name) in places(at, names) {
+            self.field(&place, name);
+        }
+    }
+
+    fn field(&mut self, at: &str, name: &str) -> Option<&Field> {
+        self.find_field(at, name, false)
+    }
+
+    fn find_field(&mut self, at: &str, name: &str, is_key: bool) -> Option<&Field> {
+        let schema = self.schema;
+        let Some(id) = schema.find(name) else {
+            if self.problems.is_full() {
+                return None;
+            }
+            let known: Vec<&str> = schema.fields().iter().map(|field| &*field.name).collect();
+            let (fact, help) = (
+                format!("the state has no field `{}`", super::value_type::truncate_for_message(name)),
+                did_you_mean_or_list(name, &known),
+            );
+            match is_key {
+                true => self.problems.at_key(at, fact, Some(help)),
+                false => self.problems.at(at, fact, Some(help)),
+            }
+            return None;
+        };
+        Some(schema.field(id))
+    }
+
+    fn message_list(&mut self, at: &str, name: &str) {
+        if self.field(at, name).is_some_and(|field| !is_messages(field)) {
+            let help = Some("give the field the type `messages`".to_owned());
+            self.problems.at(at, format!("`{name}` is not a message list"), help);
+        }
+    }
+
+    /// Checks a name that must be a node, the start or the end.
+    fn check_endpoint(&mut self, at: &str, name: &str) {
+        if name != START && name != END {
+            self.node(at, name);
+        }
+    }
+
+    /// Checks the target of a goto.
+    fn target(&mut self, at: &str, name: &str) {
+        if name == START {
+            self.problems.at(at, "nothing leads to `START`", None);
+        } else if name != END {
+            self.node(at, name);
+        }
+    }
+
+    fn node(&mut self, at: &str, name: &str) {
+        let mut known: Vec<&str> = self.description.nodes.iter().map(|(name, _)| name.as_str()).collect();
+        if !known.contains(&name) && !self.problems.is_full() {
+            known.push(END);
+            let fact = format!("there is no node `{}`", super::value_type::truncate_for_message(name));
+            self.problems.at(at, fact, Some(did_you_mean_or_list(name, &known)));
+        }
+    }
+
+    fn check_duplicates(&mut self, at: &str, names: &[String]) {
+        let mut seen = BTreeSet::new();
+        for (place, name) in places(at, names) {
+            if !seen.insert(name) {
+                self.problems.at(&place, format!("`{name}` is named twice"), Some("remove one of them".to_owned()));
+            }
+        }
+    }
+}
+
+/// Returns the fields that a node of a built-in kind writes.
+pub(super) fn writes(kind: &NodeKindConfig) -> Vec<&str> {
+    match kind {
+        NodeKindConfig::Model(model) => {
+            model.output.iter().chain(&model.messages).take(1).map(String::as_str).collect()
+        }
+        NodeKindConfig::Tools(tools) => vec![&tools.messages],
+        NodeKindConfig::Interrupt(interrupt) => vec![&interrupt.output],
+        NodeKindConfig::Set(set) => {
+            set.values.keys().chain(set.templates.keys()).chain(set.copies.keys()).map(String::as_str).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn is_messages(field: &Field) -> bool {
+    field.field_type == FieldType::Messages
+}
+
+fn may_be_list(field: &Field) -> bool {
+    let mut kind = &field.field_type;
+    while let FieldType::Nullable(inner) = kind {
+        kind = inner;
+    }
+    matches!(kind, FieldType::Any | FieldType::Array | FieldType::Messages | FieldType::Schema(_))
+}
+
+fn places<'a>(at: &str, names: &'a [String]) -> impl Iterator<Item = (String, &'a str)> {
+    let at = at.to_owned();
+    names.iter().enumerate().map(move |(number, name)| (below(&at, &number.to_string()), name.as_str()))
+}

@@ -1,0 +1,59 @@
+//! Validation of the number of nodes and edges, and of edge targets.
+
+use super::super::model::OneOrMany;
+use super::super::spanned::below;
+use super::super::{END, START};
+use super::{FileChecker, places};
+
+/// Maximum number of nodes and edges of a graph.
+const NODES: usize = 1_000;
+const EDGES: usize = 10_000;
+
+impl FileChecker<'_> {
+    pub(super) fn sizes(&mut self) {
+        let edges: usize =
+            self.description.top.edges.iter().map(|edge| edge.from.names().len() * edge.to.names().len()).sum();
+        for (pointer, what, count, most) in
+            [("/nodes", "nodes", self.description.nodes.len(), NODES), ("/edges", "edges", edges, EDGES)]
+        {
+            if count > most {
+                self.problems.at(pointer, format!("{count} {what}; {most} is the limit"), None);
+            }
+        }
+        if self.description.nodes.is_empty() {
+            self.problems.at("/nodes", "the graph has no nodes", None);
+        }
+    }
+
+    pub(super) fn edges(&mut self) {
+        let description = self.description;
+        for (number, edge) in description.top.edges.iter().enumerate() {
+            let at = format!("/edges/{number}");
+            let is_join = edge.from.names().len() > 1;
+            for (key, ends, wrong) in [("from", &edge.from, END), ("to", &edge.to, START)] {
+                let place = below(&at, key);
+                if ends.names().is_empty() {
+                    self.problems.at(&place, format!("`{key}` is an empty list"), None);
+                }
+                let single = matches!(ends, OneOrMany::One(_));
+                for (place, name) in
+                    places(&place, ends.names()).map(|(at, name)| (if single { place.clone() } else { at }, name))
+                {
+                    if name == wrong {
+                        let help =
+                            if key == "from" { "nothing leads out of the end" } else { "nothing leads to the start" };
+                        self.problems.at(
+                            &place,
+                            format!("an edge cannot have `{key} = \"{wrong}\"`"),
+                            Some(help.into()),
+                        );
+                    } else if is_join && key == "from" && name == START {
+                        self.problems.at(&place, "a join cannot wait for `START`", None);
+                    } else {
+                        self.check_endpoint(&place, name);
+                    }
+                }
+            }
+        }
+    }
+}

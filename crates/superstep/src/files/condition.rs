@@ -1,0 +1,226 @@
+//! Conditions on fields, evaluated by condition nodes.
+//!
+//! A condition never fails: a comparison of incompatible values is false.
+
+use std::cmp::Ordering;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::nodes::NodeInputs;
+use crate::tools::has_pending_tool_calls;
+
+/// A condition on one or more fields.
+///
+/// ```
+/// use superstep::files::Condition;
+/// let urgent = Condition::all([Condition::equals("topic", "outage"), Condition::at_least("score", 7)]);
+/// let asks = Condition::any([urgent, Condition::equals("verdict", "escalate").at("/decision")]);
+/// # let _ = asks;
+/// ```
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "RawCondition")]
+pub struct Condition(pub(super) ConditionKind);
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ConditionKind {
+    Field { field: String, at: Option<String>, is: Comparison },
+    WantsTools(String),
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+    Not(Box<Condition>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Comparison {
+    Equals(Value),
+    OneOf(Vec<Value>),
+    AtLeast(Value),
+    AtMost(Value),
+    Contains(Value),
+    Exists(bool),
+}
+
+impl Condition {
+    fn field(field: impl Into<String>, is: Comparison) -> Self {
+        Self(ConditionKind::Field { field: field.into(), at: None, is })
+    }
+
+    /// Creates a condition that is true if the value is equal; numbers are compared by value.
+    #[must_use]
+    pub fn equals(field: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self::field(field, Comparison::Equals(value.into()))
+    }
+
+    /// Creates a condition that is true if the value is one of these.
+    #[must_use]
+    pub fn one_of(field: impl Into<String>, values: impl IntoIterator<Item = impl Into<Value>>) -> Self {
+        Self::field(field, Comparison::OneOf(values.into_iter().map(Into::into).collect()))
+    }
+
+    /// Creates a condition that is true for a number of at least this value, or a text that does not sort before it.
+    #[must_use]
+    pub fn at_least(field: impl Into<String>, least: impl Into<Value>) -> Self {
+        Self::field(field, Comparison::AtLeast(least.into()))
+    }
+
+    /// Creates a condition that is true for a number of at most this value, or a text that does not sort after it.
+    #[must_use]
+    pub fn at_most(field: impl Into<String>, most: impl Into<Value>) -> Self {
+        Self::field(field, Comparison::AtMost(most.into()))
+    }
+
+    /// Creates a condition that is true for a text that contains this text, or a list that contains this item.
+    #[must_use]
+    pub fn contains(field: impl Into<String>, part: impl Into<Value>) -> Self {
+        Self::field(field, Comparison::Contains(part.into()))
+    }
+
+    /// Creates a condition that is true if there is a value other than null.
+    #[must_use]
+    pub fn exists(field: impl Into<String>) -> Self {
+        Self::field(field, Comparison::Exists(true))
+    }
+
+    /// Creates a condition that is true if there is no value, or null.
+    #[must_use]
+    pub fn is_missing(field: impl Into<String>) -> Self {
+        Self::field(field, Comparison::Exists(false))
+    }
+
+    /// Creates a condition that is true if the last message of this field has open tool calls.
+    #[must_use]
+    pub fn has_tool_calls(field: impl Into<String>) -> Self {
+        Self(ConditionKind::WantsTools(field.into()))
+    }
+
+    /// Creates a condition that is true if all of these are true.
+    #[must_use]
+    pub fn all(tests: impl IntoIterator<Item = Self>) -> Self {
+        Self(ConditionKind::All(tests.into_iter().collect()))
+    }
+
+    /// Creates a condition that is true if at least one of these is true.
+    #[must_use]
+    pub fn any(tests: impl IntoIterator<Item = Self>) -> Self {
+        Self(ConditionKind::Any(tests.into_iter().collect()))
+    }
+
+    /// Creates a condition that is true if this one is false.
+    #[must_use]
+    #[expect(clippy::should_implement_trait, reason = "it is the word of the file format, beside `all` and `any`")]
+    pub fn not(test: Self) -> Self {
+        Self(ConditionKind::Not(Box::new(test)))
+    }
+
+    /// Compares a nested value of the field, at a JSON pointer such as `/score`.
+    #[must_use]
+    pub fn at(mut self, pointer: impl Into<String>) -> Self {
+        if let ConditionKind::Field { at, .. } = &mut self.0 {
+            *at = Some(pointer.into());
+        }
+        self
+    }
+
+    pub(super) fn evaluate(&self, values: &NodeInputs) -> bool {
+        match &self.0 {
+            ConditionKind::All(tests) => tests.iter().all(|test| test.evaluate(values)),
+            ConditionKind::Any(tests) => tests.iter().any(|test| test.evaluate(values)),
+            ConditionKind::Not(test) => !test.evaluate(values),
+            ConditionKind::WantsTools(field) => values.messages(field).is_some_and(has_pending_tool_calls),
+            ConditionKind::Field { field, at, is } => {
+                let value = values.get(field);
+                let found = at.as_ref().map_or(Some(&*value), |at| value.pointer(at));
+                is.holds(found.unwrap_or(&Value::Null))
+            }
+        }
+    }
+
+    /// Returns the fields that the condition reads.
+    pub(super) fn fields(&self) -> Vec<&str> {
+        match &self.0 {
+            ConditionKind::All(tests) | ConditionKind::Any(tests) => tests.iter().flat_map(Self::fields).collect(),
+            ConditionKind::Not(test) => test.fields(),
+            ConditionKind::WantsTools(field) | ConditionKind::Field { field, .. } => vec![field],
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(&self, found: &Value) -> bool {
+        match self {
+            Self::Equals(value) => is_equal(found, value),
+            Self::OneOf(values) => values.iter().any(|value| is_equal(found, value)),
+            Self::AtLeast(least) => compare(found, least).is_some_and(Ordering::is_ge),
+            Self::AtMost(most) => compare(found, most).is_some_and(Ordering::is_le),
+            Self::Contains(part) => match (found, part) {
+                (Value::String(text), Value::String(part)) => text.contains(part.as_str()),
+                (Value::Array(items), part) => items.iter().any(|item| is_equal(item, part)),
+                _ => false,
+            },
+            Self::Exists(exists) => found.is_null() != *exists,
+        }
+    }
+}
+
+fn is_equal(found: &Value, value: &Value) -> bool {
+    found == value || (found.is_number() && compare(found, value) == Some(Ordering::Equal))
+}
+
+fn compare(found: &Value, value: &Value) -> Option<Ordering> {
+    match (found, value) {
+        (Value::String(found), Value::String(value)) => Some(found.cmp(value)),
+        (Value::Number(found), Value::Number(value)) => match (found.as_i128(), value.as_i128()) {
+            (Some(found), Some(value)) => Some(found.cmp(&value)),
+            _ => found.as_f64()?.partial_cmp(&value.as_f64()?),
+        },
+        _ => None,
+    }
+}
+
+/// Operators of a condition; each condition has exactly one.
+pub(super) const CONDITION_KEYS: [&str; 10] =
+    ["equals", "one_of", "at_least", "at_most", "contains", "exists", "wants_tools", "all", "any", "not"];
+
+/// Operators that compare a `field`.
+pub(super) const FIELD_CONDITION_KEYS: [&str; 6] = ["equals", "one_of", "at_least", "at_most", "contains", "exists"];
+
+/// A condition as written in a file.
+#[derive(Deserialize)]
+struct RawCondition {
+    field: Option<String>,
+    at: Option<String>,
+    equals: Option<Value>,
+    one_of: Option<Vec<Value>>,
+    at_least: Option<Value>,
+    at_most: Option<Value>,
+    contains: Option<Value>,
+    exists: Option<bool>,
+    wants_tools: Option<String>,
+    all: Option<Vec<Condition>>,
+    any: Option<Vec<Condition>>,
+    not: Option<Box<Condition>>,
+}
+
+impl TryFrom<RawCondition> for Condition {
+    type Error = &'static str;
+
+    fn try_from(words: RawCondition) -> Result<Self, &'static str> {
+        let whole = (words.all.map(ConditionKind::All))
+            .or(words.any.map(ConditionKind::Any))
+            .or(words.not.map(ConditionKind::Not))
+            .or(words.wants_tools.map(ConditionKind::WantsTools));
+        if let Some(whole) = whole {
+            return Ok(Self(whole));
+        }
+        let is = (words.equals.map(Comparison::Equals))
+            .or(words.one_of.map(Comparison::OneOf))
+            .or(words.at_least.map(Comparison::AtLeast))
+            .or(words.at_most.map(Comparison::AtMost))
+            .or(words.contains.map(Comparison::Contains))
+            .or(words.exists.map(Comparison::Exists))
+            .ok_or("a test without a word")?;
+        let field = words.field.ok_or("a test without a field")?;
+        Ok(Self(ConditionKind::Field { field, at: words.at, is }))
+    }
+}

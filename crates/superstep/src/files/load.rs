@@ -1,0 +1,300 @@
+//! Loading of graph files from disk, with the prompts and graphs that they reference.
+//!
+//! Only files in the folder of the referencing file are read, also through symbolic links, and every size is limited.
+
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::schema::Schema;
+
+use super::check::FileChecker;
+use super::diagnostics::{Diagnostics, SourceText};
+use super::keys::TOP_LEVEL_KEYS;
+use super::model::{GraphFileModel, NodeKindConfig, PromptConfig};
+use super::spanned::{FileFormat, SpannedKind, SpannedValue, below};
+use super::value_type::{ValueType, check};
+use super::{GraphFile, build};
+use crate::models::Prompt;
+
+/// Maximum size of a graph file and of a prompt, in bytes.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+const MAX_PROMPT_BYTES: u64 = 256 * 1024;
+
+/// Maximum nesting of graph files.
+const DEPTH: usize = 8;
+
+/// Maximum number of referenced files, each counted as often as it is named.
+const FILES: usize = 1000;
+
+/// Reads a graph file with all files that it references, and records their paths.
+#[derive(Default)]
+pub(super) struct FileLoader {
+    /// All files that were looked up, including missing ones.
+    files: Vec<PathBuf>,
+    /// Files that are being read, the outermost first.
+    load_stack: Vec<PathBuf>,
+    /// Referenced graphs that were read, by their resolved paths.
+    loaded_graphs: BTreeMap<PathBuf, LoadedGraph>,
+}
+
+/// A loaded graph, reused for further references.
+struct LoadedGraph {
+    graph: Arc<GraphFile>,
+    /// Files that the graph references, as a range of the looked-up files.
+    files: Range<usize>,
+    /// Nesting depth of the graph, including itself.
+    depth: usize,
+}
+
+impl FileLoader {
+    /// Returns the looked-up files without duplicates, the outermost first.
+    pub(super) fn seen(&self) -> Vec<PathBuf> {
+        let mut seen: Vec<PathBuf> = Vec::new();
+        for file in &self.files {
+            if !seen.contains(file) {
+                seen.push(file.clone());
+            }
+        }
+        seen
+    }
+
+    pub(super) fn open(&mut self, path: &Path) -> Result<GraphFile> {
+        self.files.push(path.to_owned());
+        let format = format(path)?;
+        let unreadable = |why: String| {
+            Error::new(ErrorCode::InvalidGraph, format!("the graph file `{}` cannot be read: {why}", path.display()))
+        };
+        let real = path.canonicalize().map_err(|error| unreadable(error.to_string()))?;
+        let text = read(&real, MAX_FILE_BYTES).map_err(unreadable)?;
+        let folder = real.parent().map(Path::to_owned);
+        self.load_stack.push(real);
+        let read = self.parse(SourceText { name: path.display().to_string(), text }, format, folder.as_deref());
+        self.load_stack.pop();
+        read
+    }
+
+    pub(super) fn parse(&mut self, source: SourceText, format: FileFormat, folder: Option<&Path>) -> Result<GraphFile> {
+        let mut problems = Diagnostics::default();
+        if source.text.len() as u64 > MAX_FILE_BYTES {
+            problems.at_offset(0, format!("the file is longer than {MAX_FILE_BYTES} bytes"), None);
+            return Err(problems.into_error(&source, None));
+        }
+        let Some(tree) = SpannedValue::parse(&source.text, format, &mut problems) else {
+            return Err(problems.into_error(&source, None));
+        };
+        match self.read(&source, &tree, folder, &mut problems) {
+            Some((description, schema)) if problems.is_empty() => {
+                Ok(GraphFile { source: Arc::new(source), tree: Arc::new(tree), description, schema, files: Vec::new() })
+            }
+            _ => Err(problems.into_error(&source, Some(&tree))),
+        }
+    }
+
+    fn read(
+        &mut self,
+        source: &SourceText,
+        tree: &SpannedValue,
+        folder: Option<&Path>,
+        problems: &mut Diagnostics,
+    ) -> Option<(GraphFileModel, Arc<Schema>)> {
+        check(&ValueType::Table(&TOP_LEVEL_KEYS), tree, "", problems);
+        let schema = schema(tree, problems);
+        if !problems.is_empty() {
+            return None;
+        }
+        let mut description = match GraphFileModel::read(tree) {
+            Ok(description) => description,
+            Err(error) => {
+                problems.at("", format!("it cannot be read: {error}"), None);
+                return None;
+            }
+        };
+        let version = description.top.version;
+        for (name, node) in &mut description.nodes {
+            let at = below("/nodes", name);
+            let mut prompt = |prompt: &mut PromptConfig| {
+                if let Err(error) = self.prompt((name, version), prompt, folder) {
+                    let key = if prompt.file.is_some() { "prompt_file" } else { "prompt" };
+                    problems.at(&below(&at, key), error.message(), error.help().map(str::to_owned));
+                }
+            };
+            match &mut node.kind {
+                NodeKindConfig::Model(model) => prompt(&mut model.prompt),
+                NodeKindConfig::Interrupt(ask) => prompt(&mut ask.prompt),
+                NodeKindConfig::Subgraph(subgraph) => {
+                    let Some(file) = &subgraph.file else { continue };
+                    let at = below(&at, "file");
+                    match self.resolve_in_folder(folder, file).and_then(|path| self.graph(source, file, &path)) {
+                        Ok(graph) => subgraph.read = Some(graph),
+                        Err(error) => problems.add_file_error(&at, &error),
+                    }
+                }
+                _ => {}
+            }
+        }
+        let schema = schema?;
+        FileChecker { description: &description, schema: &schema, problems }.run();
+        if problems.is_empty() {
+            build::check(&description, &schema, problems);
+        }
+        Some((description, schema))
+    }
+
+    /// Loads a graph from a referenced file.
+    fn graph(&mut self, source: &SourceText, name: &str, path: &Path) -> Result<Arc<GraphFile>> {
+        let wrong = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
+        if self.load_stack.iter().any(|open| open == path) {
+            return Err(wrong(format!("`{name}` leads back to itself")).with_help("a graph cannot contain itself"));
+        }
+        let kept = self.loaded_graphs.get(path);
+        if self.load_stack.len() + kept.map_or(1, |kept| kept.depth) > DEPTH {
+            return Err(wrong(format!("graph files lead to graph files more than {DEPTH} deep")));
+        }
+        if let Some(LoadedGraph { graph, files, .. }) = kept {
+            self.files.extend_from_within(files.clone());
+            return if self.files.len() > FILES + 1 { Err(too_many()) } else { Ok(Arc::clone(graph)) };
+        }
+        let format = format(path)?;
+        let text = read(path, MAX_FILE_BYTES).map_err(|why| wrong(format!("`{name}` cannot be read: {why}")))?;
+        let shown = Path::new(&source.name).parent().unwrap_or(Path::new("")).join(name);
+        let before = self.files.len();
+        self.load_stack.push(path.to_owned());
+        let graph = self.parse(SourceText { name: shown.display().to_string(), text }, format, path.parent());
+        self.load_stack.pop();
+        let graph = Arc::new(graph?);
+        let kept = LoadedGraph { graph: Arc::clone(&graph), files: before..self.files.len(), depth: depth(&graph) };
+        self.loaded_graphs.insert(path.to_owned(), kept);
+        Ok(graph)
+    }
+
+    /// Loads the prompt of a node, if the node has one.
+    fn prompt(&mut self, (node, version): (&str, u32), prompt: &mut PromptConfig, folder: Option<&Path>) -> Result<()> {
+        let read = match (&prompt.text, &prompt.file) {
+            (Some(text), None) => inline(node, version, text),
+            (None, Some(file)) => self.prompt_file(folder, file),
+            _ => return Ok(()),
+        };
+        prompt.read = Some(read?);
+        Ok(())
+    }
+
+    fn prompt_file(&mut self, folder: Option<&Path>, file: &str) -> Result<Prompt> {
+        let path = self.resolve_in_folder(folder, file)?;
+        let wrong = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
+        let text = read(&path, MAX_PROMPT_BYTES).map_err(|why| wrong(format!("`{file}` cannot be read: {why}")))?;
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Prompt::named(&text, stem).map_err(|error| {
+            let fact = wrong(format!("`{file}`: {}", error.message()));
+            error.help().into_iter().fold(fact, Error::with_help)
+        })
+    }
+
+    /// Returns the resolved path of a file in the folder or below.
+    fn resolve_in_folder(&mut self, folder: Option<&Path>, file: &str) -> Result<PathBuf> {
+        let wrong = |fact: String| Error::new(ErrorCode::InvalidGraph, fact);
+        let Some(folder) = folder else {
+            let help = "open the graph as a file: `GraphFile::open(path)`";
+            return Err(wrong(format!("`{file}` stands beside nothing: the graph is not in a file")).with_help(help));
+        };
+        let leaves = || {
+            wrong(format!("`{file}` leads out of the folder of the graph file"))
+                .with_help("keep it beside the file or below")
+        };
+        if Path::new(file).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+            return Err(leaves());
+        }
+        if self.files.len() > FILES {
+            return Err(too_many());
+        }
+        let path = folder.join(file);
+        self.files.push(path.clone());
+        let real = path.canonicalize().map_err(|error| wrong(format!("`{file}` cannot be read: {error}")))?;
+        if real.starts_with(folder) { Ok(real) } else { Err(leaves()) }
+    }
+}
+
+fn too_many() -> Error {
+    Error::new(ErrorCode::InvalidGraph, format!("graph files lead to more than {FILES} files"))
+        .with_help("a file counts as often as it is named")
+}
+
+/// Returns the nesting depth of graph files, including this one.
+fn depth(graph: &GraphFile) -> usize {
+    let inner = graph.description.nodes.iter().filter_map(|(_, node)| match &node.kind {
+        NodeKindConfig::Subgraph(data) => data.read.as_deref().map(depth),
+        _ => None,
+    });
+    1 + inner.max().unwrap_or_default()
+}
+
+/// Builds the schema of the state. Errors are reported with their location in the file.
+fn schema(tree: &SpannedValue, problems: &mut Diagnostics) -> Option<Arc<Schema>> {
+    let state = tree.get("state").filter(|state| matches!(state.kind, SpannedKind::Map(_)))?;
+    let name = tree.get("name").map(SpannedValue::to_json);
+    let version =
+        tree.get("version").and_then(|tree| tree.to_json().as_u64()).and_then(|version| version.try_into().ok());
+    for entry in state.entries().iter().filter(|entry| !matches!(entry.value.kind, SpannedKind::Map(_))) {
+        let help = Some("write the options in a table, such as `{ type = \"string\" }`".to_owned());
+        problems.at(&below("/state", &entry.key), format!("field `{}` is not a table", entry.key), help);
+    }
+    let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or_default();
+    let built = Schema::builder(name).version(version.unwrap_or(1)).fields_from_json(&state.to_json()).build();
+    match built {
+        Ok(schema) => Some(schema),
+        Err(error) => {
+            for problem in error.diagnostics() {
+                let at = format!("/state{}", problem.pointer);
+                match problem.message.starts_with("unknown option") {
+                    true => problems.at_key(&at, problem.message.clone(), problem.help.clone()),
+                    false => problems.at(&at, problem.message.clone(), problem.help.clone()),
+                }
+            }
+            None
+        }
+    }
+}
+
+/// Builds a prompt from inline text, with the name of the node and the version of the state.
+pub(super) fn inline(node: &str, version: u32, text: &str) -> Result<Prompt> {
+    if text.len() as u64 > MAX_PROMPT_BYTES {
+        return Err(Error::new(ErrorCode::InvalidGraph, format!("the prompt is longer than {MAX_PROMPT_BYTES} bytes")));
+    }
+    let name: String =
+        node.chars().map(|letter| if letter.is_whitespace() || letter == '@' { '_' } else { letter }).collect();
+    Prompt::new(if name.is_empty() { "prompt".to_owned() } else { name }, version.to_string(), text)
+}
+
+fn format(path: &Path) -> Result<FileFormat> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => Ok(FileFormat::Toml),
+        Some("json") => Ok(FileFormat::Json),
+        _ => {
+            let fact = format!("`{}` is no graph file by its name", path.display());
+            Err(Error::new(ErrorCode::InvalidGraph, fact).with_help("its name ends in `.toml` or `.json`"))
+        }
+    }
+}
+
+fn read(path: &Path, most: u64) -> Result<String, String> {
+    let is_file = |looked: std::io::Result<Metadata>| match looked {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(_) => Err("it is not a file".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    // Before the file is opened, because opening a pipe waits for a writer; and after, because only then it is
+    // certainly the same file.
+    is_file(std::fs::metadata(path))?;
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    is_file(file.metadata())?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > most {
+        return Err(format!("it is longer than {most} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+}

@@ -1,0 +1,54 @@
+//! Node that raises an interrupt.
+
+use serde_json::{Map, Value};
+use superstep_core::dynamic_state::DynamicState;
+
+use super::NodeInputs;
+use crate::engine::context::{Interrupts, TaskContext};
+use crate::graph::extract::FromTask;
+use crate::graph::handler::Node;
+use crate::graph::output::NodeError;
+use crate::models::Prompt;
+
+/// A node that raises an interrupt and writes the resume value to a field. The interrupt has the name of the node.
+#[must_use = "give it to a graph"]
+#[derive(Debug, Clone)]
+pub struct InterruptNode {
+    question: Prompt,
+    output: String,
+    resume_schema: Option<Value>,
+    payload_fields: Vec<String>,
+}
+
+impl InterruptNode {
+    /// Creates a node that raises an interrupt with this text and writes the resume value to the field `output`.
+    pub fn new(question: Prompt, output: impl Into<String>) -> Self {
+        Self { question, output: output.into(), resume_schema: None, payload_fields: Vec::new() }
+    }
+
+    /// Sets the JSON Schema of the resume value. Other values are rejected.
+    pub fn resume_schema(mut self, schema: Value) -> Self {
+        self.resume_schema = Some(schema);
+        self
+    }
+
+    /// Adds fields to the payload of the interrupt.
+    pub fn payload_fields(mut self, fields: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.payload_fields.extend(fields.into_iter().map(Into::into));
+        self
+    }
+}
+
+impl Node<DynamicState> for InterruptNode {
+    type Output = Value;
+
+    async fn run(&self, cx: TaskContext) -> Result<Value, NodeError> {
+        let values = NodeInputs::of(&cx)?;
+        let shown: Map<String, Value> =
+            self.payload_fields.iter().map(|field| (field.clone(), values.get(field).into_owned())).collect();
+        let text = values.fill(&self.question)?.text().into_owned();
+        let ask = <Interrupts as FromTask<DynamicState, ()>>::from_task(&cx)?;
+        let answer = ask.raise_with_schema(cx.node(), Value::Object(shown), &text, self.resume_schema.clone()).await?;
+        Ok(Value::Object(Map::from_iter([(self.output.clone(), answer)])))
+    }
+}

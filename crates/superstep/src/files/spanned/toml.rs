@@ -1,0 +1,65 @@
+//! TOML parser with locations: the document of the `toml` crate, in the order of the text.
+
+use serde_json::Number;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::super::diagnostics::Diagnostics;
+use super::{DEPTH, SpannedEntry, SpannedKind, SpannedValue, refuse_deep};
+
+/// Maximum number of reported syntax errors: later ones usually follow from the first.
+const TOLD: usize = 5;
+
+pub(super) fn parse(text: &str, problems: &mut Diagnostics) -> Option<SpannedValue> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in errors.iter().take(TOLD) {
+        let offset = error.span().map_or(0, |span| span.start);
+        problems.at_offset(offset, format!("not TOML: {}", error.message().replace('\n', ", ")), None);
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+    let kind = table(document.get_ref(), DEPTH, problems)?;
+    Some(SpannedValue { kind, span: 0..text.len() })
+}
+
+/// Converts a table. `depth` is the remaining nesting depth.
+fn table(table: &DeTable<'_>, depth: usize, problems: &mut Diagnostics) -> Option<SpannedKind> {
+    let mut entries = Vec::new();
+    for (key, value) in table {
+        let kind = kind(value, depth - 1, problems);
+        let (key_span, key) = (key.span(), key.get_ref().to_string());
+        entries.push(kind.map(|kind| SpannedEntry { key, key_span, value: SpannedValue { kind, span: value.span() } }));
+    }
+    let mut entries = entries.into_iter().collect::<Option<Vec<_>>>()?;
+    entries.sort_by_key(|entry| entry.key_span.start);
+    Some(SpannedKind::Map(entries))
+}
+
+fn kind(value: &Spanned<DeValue<'_>>, depth: usize, problems: &mut Diagnostics) -> Option<SpannedKind> {
+    let offset = value.span().start;
+    if depth == 0 {
+        refuse_deep(offset, problems);
+        return None;
+    }
+    let number = match value.get_ref() {
+        DeValue::String(text) => return Some(SpannedKind::Text(text.to_string())),
+        DeValue::Boolean(flag) => return Some(SpannedKind::Flag(*flag)),
+        DeValue::Datetime(time) => return Some(SpannedKind::Text(time.to_string())),
+        DeValue::Table(inner) => return table(inner, depth, problems),
+        DeValue::Array(items) => {
+            let read = |item: &Spanned<DeValue<'_>>, problems: &mut Diagnostics| {
+                let kind = kind(item, depth - 1, problems)?;
+                Some(SpannedValue { kind, span: item.span() })
+            };
+            let items: Vec<Option<SpannedValue>> = items.iter().map(|item| read(item, problems)).collect();
+            return items.into_iter().collect::<Option<_>>().map(SpannedKind::List);
+        }
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(Number::from),
+        DeValue::Float(number) => number.as_str().parse().ok().and_then(Number::from_f64),
+    };
+    if number.is_none() {
+        problems.at_offset(offset, "the number does not fit", Some("use a finite number of 64 bits".to_owned()));
+    }
+    number.map(SpannedKind::Number)
+}

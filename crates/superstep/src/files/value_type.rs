@@ -1,0 +1,275 @@
+//! Types of values in a file. From one table of keys (see `keys`), files are validated and their JSON Schema is
+//! generated.
+
+use serde_json::{Map, Value, json};
+use superstep_core::suggest::did_you_mean_or_list;
+use superstep_core::types::FieldType;
+
+use super::condition::{CONDITION_KEYS, FIELD_CONDITION_KEYS};
+use super::diagnostics::Diagnostics;
+use super::keys::{COMMON_NODE_KEYS, KINDS, NodeKindSpec as NodeKind, TEST_KEYS};
+use super::spanned::{SpannedKind, SpannedValue, below};
+
+/// Type of a value.
+pub(super) enum ValueType {
+    /// A string.
+    Text,
+    /// A non-empty string.
+    Name,
+    /// `true` or `false`.
+    Bool,
+    /// An integer with this minimum.
+    Integer(u64),
+    /// A number of at least zero.
+    Number,
+    /// A positive duration in seconds.
+    Seconds,
+    /// One of these strings.
+    Enum(&'static [&'static str]),
+    /// Any value except null.
+    Value,
+    /// A field type, as in the state.
+    Type,
+    /// A JSON Schema.
+    Schema,
+    /// A list.
+    List(&'static ValueType),
+    /// A single value or a list.
+    OneOrMore(&'static ValueType),
+    /// A table with declared keys.
+    Table(&'static [FileKey]),
+    /// A table with arbitrary keys.
+    Map(&'static ValueType),
+    /// A number of seconds, or a table.
+    SecondsOr(&'static ValueType),
+    /// Fields of the state, which the schema parser validates.
+    Fields,
+    /// A node: a table whose keys depend on its kind.
+    Node,
+}
+
+/// One key of a table.
+pub(super) struct FileKey {
+    pub(super) name: &'static str,
+    pub(super) form: &'static ValueType,
+    pub(super) required: bool,
+    pub(super) description: &'static str,
+}
+
+/// Validates a value and all nested values.
+pub(super) fn check(form: &ValueType, tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
+    match (form, &tree.kind) {
+        (ValueType::Table(keys), SpannedKind::Map(_)) => {
+            check_table(&keys.iter().collect::<Vec<_>>(), tree, pointer, problems)
+        }
+        (ValueType::Node, SpannedKind::Map(_)) => check_node(tree, pointer, problems),
+        (ValueType::Map(inner), SpannedKind::Map(entries)) => {
+            for entry in entries {
+                check(inner, &entry.value, &below(pointer, &entry.key), problems);
+            }
+        }
+        (ValueType::List(inner) | ValueType::OneOrMore(inner), SpannedKind::List(items)) => {
+            for (at, item) in items.iter().enumerate() {
+                check(inner, item, &below(pointer, &at.to_string()), problems);
+            }
+        }
+        (ValueType::OneOrMore(inner), _) => check(inner, tree, pointer, problems),
+        (ValueType::SecondsOr(inner), SpannedKind::Map(_)) => check(inner, tree, pointer, problems),
+        (ValueType::Type, _) => {
+            if let Err(fault) = FieldType::parse(&tree.to_json()) {
+                problems.fault(pointer, fault);
+            }
+        }
+        (ValueType::Schema, SpannedKind::Map(_)) => {
+            if let Err(fault) = FieldType::schema(tree.to_json()) {
+                problems.fault(pointer, fault);
+            }
+        }
+        (ValueType::Enum(words), SpannedKind::Text(text)) if !words.contains(&text.as_str()) => {
+            problems.at(
+                pointer,
+                format!("unknown word `{}`", truncate_for_message(text)),
+                Some(did_you_mean_or_list(text, words)),
+            );
+        }
+        (form, _) if fits(form, &tree.kind) => {}
+        (form, kind) => problems.at(pointer, format!("expected {}, found {}", type_name(form), found(kind)), None),
+    }
+}
+
+fn fits(form: &ValueType, kind: &SpannedKind) -> bool {
+    match (form, kind) {
+        (ValueType::Text | ValueType::Enum(_), SpannedKind::Text(_))
+        | (ValueType::Bool, SpannedKind::Flag(_))
+        | (ValueType::Fields, SpannedKind::Map(_)) => true,
+        (ValueType::Name, SpannedKind::Text(text)) => !text.is_empty(),
+        (ValueType::Integer(least), SpannedKind::Number(number)) => {
+            number.as_u64().is_some_and(|number| number >= *least && number <= u64::from(u32::MAX))
+        }
+        (ValueType::Number, SpannedKind::Number(number)) => number.as_f64().is_some_and(|number| number >= 0.0),
+        (ValueType::Seconds | ValueType::SecondsOr(_), SpannedKind::Number(number)) => {
+            number.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= SECONDS)
+        }
+        (ValueType::Value, kind) => !matches!(kind, SpannedKind::Null),
+        _ => false,
+    }
+}
+
+/// Maximum duration in seconds: ten years.
+const SECONDS: f64 = 315_360_000.0;
+
+/// Returns the name of a type for messages.
+fn type_name(form: &ValueType) -> String {
+    match form {
+        ValueType::Text | ValueType::Enum(_) => "a text".to_owned(),
+        ValueType::Name => "a name".to_owned(),
+        ValueType::Bool => "`true` or `false`".to_owned(),
+        ValueType::Integer(least) => format!("a whole number of at least {least}"),
+        ValueType::Number => "a number of at least 0".to_owned(),
+        ValueType::Seconds => "a number of seconds".to_owned(),
+        ValueType::SecondsOr(_) => "a number of seconds, or a table".to_owned(),
+        ValueType::Value => "a value".to_owned(),
+        ValueType::Type => "a type".to_owned(),
+        ValueType::Schema => "a JSON Schema in a table".to_owned(),
+        ValueType::List(_) => "a list".to_owned(),
+        ValueType::OneOrMore(inner) => format!("{} or a list", type_name(inner)),
+        ValueType::Table(_) | ValueType::Map(_) | ValueType::Fields | ValueType::Node => "a table".to_owned(),
+    }
+}
+
+fn found(kind: &SpannedKind) -> String {
+    match kind {
+        SpannedKind::Null => "null".to_owned(),
+        SpannedKind::Flag(flag) => format!("`{flag}`"),
+        SpannedKind::Number(number) => format!("`{number}`"),
+        SpannedKind::Text(text) => format!("\"{}\"", truncate_for_message(text)),
+        SpannedKind::List(items) => format!("a list of {}", items.len()),
+        SpannedKind::Map(entries) => format!("a table of {}", entries.len()),
+    }
+}
+
+/// Truncates a string from the file to forty characters.
+pub(super) fn truncate_for_message(text: &str) -> String {
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+fn check_node(tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
+    let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    let kind = match tree.get("kind").map(|tree| &tree.kind) {
+        Some(SpannedKind::Text(text)) => text.as_str(),
+        Some(other) => {
+            let fact = format!("expected the kind of the node, found {}", found(other));
+            return problems.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list("", &names)));
+        }
+        None => return problems.at(pointer, "the node has no `kind`", Some(did_you_mean_or_list("", &names))),
+    };
+    let Some(NodeKind { keys, .. }) = KINDS.iter().find(|known| known.name == kind) else {
+        let fact = format!("unknown kind of node `{}`", truncate_for_message(kind));
+        return problems.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list(kind, &names)));
+    };
+    check_table(&COMMON_NODE_KEYS.iter().chain(keys.iter()).collect::<Vec<_>>(), tree, pointer, problems);
+}
+
+fn check_table(keys: &[&FileKey], tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
+    for entry in tree.entries() {
+        let place = below(pointer, &entry.key);
+        match keys.iter().find(|key| key.name == entry.key) {
+            Some(key) => check(key.form, &entry.value, &place, problems),
+            None if problems.is_full() => {}
+            None => {
+                let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+                let fact = format!("unknown key `{}`", truncate_for_message(&entry.key));
+                problems.at_key(&place, fact, Some(did_you_mean_or_list(&entry.key, &names)));
+            }
+        }
+    }
+    for key in keys.iter().filter(|key| key.required && tree.get(key.name).is_none()) {
+        problems.at(pointer, format!("`{}` is missing", key.name), Some(format!("it is {}", key.description)));
+    }
+    if keys.first().is_some_and(|first| std::ptr::eq(*first, &raw const TEST_KEYS[0])) {
+        check_condition_keys(tree, pointer, problems);
+    }
+}
+
+/// Checks that a condition has exactly one operator, and a field if the operator requires one.
+fn check_condition_keys(tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
+    let words: Vec<&str> = CONDITION_KEYS.into_iter().filter(|word| tree.get(word).is_some()).collect();
+    match words.as_slice() {
+        [word] => {
+            let looks = FIELD_CONDITION_KEYS.contains(word);
+            if looks && tree.get("field").is_none() {
+                problems.at(pointer, "the test has no `field`", Some(format!("`{word}` looks at a field")));
+            }
+            for key in ["field", "at"].into_iter().filter(|key| !looks && tree.get(key).is_some()) {
+                problems.at_key(&below(pointer, key), format!("`{word}` has no `{key}`"), Some("remove it".to_owned()));
+            }
+        }
+        [] => problems.at(
+            pointer,
+            "the test does not say what must hold",
+            Some(did_you_mean_or_list("", &CONDITION_KEYS)),
+        ),
+        words => {
+            let help = "put them under `all` or `any`, one in each test";
+            problems.at(
+                pointer,
+                format!("the test has {} words: `{}`", words.len(), words.join("`, `")),
+                Some(help.to_owned()),
+            );
+        }
+    }
+}
+
+/// Returns the type as JSON Schema, for editors.
+pub(super) fn json_schema(form: &ValueType) -> Value {
+    match form {
+        ValueType::Text => json!({ "type": "string" }),
+        ValueType::Name => json!({ "type": "string", "minLength": 1 }),
+        ValueType::Bool => json!({ "type": "boolean" }),
+        ValueType::Integer(least) => json!({ "type": "integer", "minimum": least, "maximum": u32::MAX }),
+        ValueType::Number => json!({ "type": "number", "minimum": 0 }),
+        ValueType::Seconds => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": SECONDS }),
+        ValueType::SecondsOr(inner) => json!({ "anyOf": [json_schema(&ValueType::Seconds), json_schema(inner)] }),
+        ValueType::Enum(words) => json!({ "enum": words }),
+        ValueType::Value => json!({ "not": { "type": "null" } }),
+        ValueType::Type => json!({ "type": ["string", "object"] }),
+        ValueType::Schema => json!({ "type": "object" }),
+        ValueType::List(inner) => json!({ "type": "array", "items": json_schema(inner) }),
+        ValueType::OneOrMore(inner) => {
+            let inner = json_schema(inner);
+            json!({ "anyOf": [inner, { "type": "array", "items": inner }] })
+        }
+        // A condition may contain conditions: the only recursive type needs a named definition.
+        ValueType::Table(keys) if keys.first().is_some_and(|key| std::ptr::eq(key, &raw const TEST_KEYS[0])) => {
+            json!({ "$ref": "#/$defs/test" })
+        }
+        ValueType::Table(keys) => table_schema(keys.iter()),
+        ValueType::Map(inner) => json!({ "type": "object", "additionalProperties": json_schema(inner) }),
+        ValueType::Fields => json!({ "type": "object", "additionalProperties": { "type": "object" } }),
+        ValueType::Node => json!({ "anyOf": KINDS.iter().map(node_schema).collect::<Vec<_>>() }),
+    }
+}
+
+fn node_schema(kind: &NodeKind) -> Value {
+    let mut schema = table_schema(COMMON_NODE_KEYS.iter().chain(kind.keys));
+    schema["description"] = kind.says.into();
+    schema["properties"]["kind"] = json!({ "const": kind.name });
+    schema
+}
+
+pub(super) fn table_schema<'a>(keys: impl Iterator<Item = &'a FileKey>) -> Value {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for key in keys {
+        let mut schema = json_schema(key.form);
+        schema["description"] = key.description.into();
+        properties.insert(key.name.to_owned(), schema);
+        if key.required {
+            required.push(key.name);
+        }
+    }
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}

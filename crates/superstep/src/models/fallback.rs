@@ -1,0 +1,125 @@
+//! Fallback between models: each model is called if the previous one fails.
+
+use std::sync::Arc;
+
+use superstep_core::error::{Diagnostic, Error, ErrorCode, Result};
+use superstep_core::model::{ChatRequest, ChatResponse, ModelErrorKind, ModelInfo};
+use superstep_core::port::{ChunkSender, Model, SharedModel};
+
+/// A list of models: the next one is called if the previous one fails.
+///
+/// The next model is called after a missing or rejected key, a rate limit, an overload, a lost connection, an invalid
+/// response, a timeout, and for a model that does not exist. After rejected content or too long messages, the next
+/// model is called only if [`also_on`](Self::fallback_on) requests it. Once a chunk of a response was published, no other
+/// model is called.
+///
+/// Created by [`ModelExt::with_fallback`](super::ModelExt::with_fallback). The response names the model that created it.
+#[derive(Clone)]
+pub struct FallbackModel {
+    models: Vec<SharedModel>,
+    also: Vec<ModelErrorKind>,
+}
+
+impl FallbackModel {
+    pub(super) fn new(first: impl Into<SharedModel>) -> Self {
+        Self { models: vec![first.into()], also: Vec::new() }
+    }
+
+    /// Adds a model that is called if all previous models fail.
+    #[must_use]
+    pub fn then(mut self, next: impl Into<SharedModel>) -> Self {
+        self.models.push(next.into());
+        self
+    }
+
+    /// Adds an error after which the next model is called.
+    #[must_use]
+    pub fn fallback_on(mut self, trouble: ModelErrorKind) -> Self {
+        self.also.push(trouble);
+        self
+    }
+
+    fn may_survive(&self, error: &Error) -> bool {
+        match ModelErrorKind::from_error(error) {
+            Some(trouble) => self.also.contains(&trouble) || is_fallback_error(trouble),
+            None => matches!(
+                error.code(),
+                ErrorCode::ModelAuth
+                    | ErrorCode::ModelRateLimited
+                    | ErrorCode::ModelUnavailable
+                    | ErrorCode::ModelBadAnswer
+                    | ErrorCode::Timeout
+            ),
+        }
+    }
+}
+
+/// Returns true if another model may succeed after this error.
+fn is_fallback_error(trouble: ModelErrorKind) -> bool {
+    matches!(
+        trouble,
+        ModelErrorKind::MissingApiKey
+            | ModelErrorKind::InvalidApiKey
+            | ModelErrorKind::RateLimited
+            | ModelErrorKind::Overloaded
+            | ModelErrorKind::ModelNotFound
+            | ModelErrorKind::InvalidResponse
+            | ModelErrorKind::StreamInterrupted
+            | ModelErrorKind::Connection
+            | ModelErrorKind::Timeout
+    )
+}
+
+impl Model for FallbackModel {
+    /// Info of the first model, which normally responds.
+    fn info(&self) -> ModelInfo {
+        self.models[0].info()
+    }
+
+    async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
+        let mut earlier = Vec::new();
+        for model in &self.models {
+            let error = match model.answer(request, out).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let goes_on = self.may_survive(&error) && !out.has_sent() && earlier.len() + 1 < self.models.len();
+            if !goes_on {
+                return Err(combined_error(earlier, (model.info(), error)));
+            }
+            earlier.push((model.info(), error));
+        }
+        Err(Error::internal("a fallback without models"))
+    }
+}
+
+type ModelFailure = (ModelInfo, Error);
+
+/// Returns the last error; if several models were called, with the error of each.
+fn combined_error(mut earlier: Vec<ModelFailure>, last: ModelFailure) -> Error {
+    if earlier.is_empty() {
+        return last.1;
+    }
+    let (code, trouble) = (last.1.code(), ModelErrorKind::from_error(&last.1));
+    earlier.push(last);
+    let fact = format!("none of the {} models that were asked answered", earlier.len());
+    let mut error = Error::with_diagnostics(code, fact, earlier.iter().map(problem).collect())
+        .with_retryable(earlier.iter().any(|(_, error)| error.is_retryable()));
+    if let Some(wait) = earlier.iter().filter_map(|(_, error)| error.retry_after()).min() {
+        error = error.with_retry_after(wait);
+    }
+    match trouble {
+        Some(trouble) => error.with_source(Arc::new(trouble) as Arc<dyn std::error::Error + Send + Sync>),
+        None => error,
+    }
+}
+
+/// Returns the error of one model as a diagnostic with its name.
+fn problem((model, error): &ModelFailure) -> Diagnostic {
+    let name = format!("`{}/{}`", model.provider, model.name);
+    let message = match error.message() {
+        named if named.contains(&name) => named.to_owned(),
+        unnamed => format!("model {name}: {unnamed}"),
+    };
+    Diagnostic { pointer: String::new(), message, help: error.help().map(str::to_owned) }
+}

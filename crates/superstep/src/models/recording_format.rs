@@ -1,0 +1,164 @@
+//! Format of recorded responses: lines of a file, parsing, and the differences between a request and the nearest
+//! recorded one.
+//!
+//! A line contains the canonical form of a request (see
+//! [`ChatRequest::canonical_json`](superstep_core::model::Request::canonical)), which has no keys, headers or addresses, and
+//! its response.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use superstep_core::error::{Diagnostic, Error, ErrorCode, Result};
+use superstep_core::message::Message;
+use superstep_core::model::{ChatResponse, ModelInfo, StopReason, fingerprint_of};
+
+/// Version of the line format.
+pub(super) const FORMAT: u32 = 1;
+
+/// Maximum number of differences in an error.
+const TOLD: usize = 5;
+
+/// One recorded call.
+#[derive(Serialize, Deserialize)]
+pub(super) struct RecordedCall {
+    format: u32,
+    key: String,
+    /// The model that was called. Another one may have responded in its place.
+    pub(super) asked: ModelInfo,
+    pub(super) request: Value,
+    answer: RecordedResponse,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RecordedResponse {
+    message: Message,
+    stop: StopReason,
+    model: ModelInfo,
+}
+
+impl RecordedCall {
+    pub(super) fn new(asked: ModelInfo, request: Value, answer: &ChatResponse) -> Self {
+        let ChatResponse { message, stop, model, .. } = answer.clone();
+        Self { format: FORMAT, key: key(&request), asked, request, answer: RecordedResponse { message, stop, model } }
+    }
+
+    /// Returns the recorded response.
+    pub(super) fn answer(&self) -> ChatResponse {
+        ChatResponse::new(self.answer.message.clone(), self.answer.model.clone()).with_stop(self.answer.stop.clone())
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn check(self) -> Result<Self, String> {
+        match self.key == key(&self.request) {
+            true => Ok(self),
+            false => Err("the key does not belong to the request".to_owned()),
+        }
+    }
+}
+
+/// Returns the key of a request.
+pub(super) fn key(request: &Value) -> String {
+    format!("{:032x}", fingerprint_of(request))
+}
+
+/// Reads the lines of a file, and returns a note about a partial last line.
+pub(super) fn read(path: &Path) -> Result<(Vec<RecordedCall>, Option<String>)> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        let unreadable = trouble(path, format!("cannot be read: {error}"));
+        if error.kind() == ErrorKind::NotFound {
+            unreadable.with_help("record it with `RecordingModel` first")
+        } else {
+            unreadable
+        }
+    })?;
+    let (whole, half) = bytes.split_at(whole_length(&bytes));
+    let mut lines = Vec::new();
+    for (number, line) in whole.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+        let line = parse(line).map_err(|fact| trouble(path, format!("line {}: {fact}", number + 1)))?;
+        lines.push(line);
+    }
+    let note = (!half.is_empty()).then(|| {
+        format!("`{}`: the last line is only half there ({} bytes) and was left out", path.display(), half.len())
+    });
+    Ok((lines, note))
+}
+
+/// Returns the length of all complete lines in bytes. A last line without a line break is complete only if it parses.
+pub(super) fn whole_length(bytes: &[u8]) -> usize {
+    let ended = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let last = &bytes[ended..];
+    if !last.is_empty() && parse(last).is_ok() { bytes.len() } else { ended }
+}
+
+fn parse(line: &[u8]) -> Result<RecordedCall, String> {
+    #[derive(Deserialize)]
+    struct FormatVersion {
+        format: u32,
+    }
+    let version: FormatVersion =
+        serde_json::from_slice(line).map_err(|error| format!("not a recorded answer: {error}"))?;
+    if version.format != FORMAT {
+        return Err(format!("version {} of the format, and this program knows version {FORMAT}", version.format));
+    }
+    serde_json::from_slice::<RecordedCall>(line).map_err(|error| format!("not a recorded answer: {error}"))?.check()
+}
+
+pub(super) fn trouble(path: &Path, fact: String) -> Error {
+    Error::new(ErrorCode::ConfigInvalid, format!("recorded answers `{}`: {fact}", path.display()))
+}
+
+/// Returns the differences between a request and the nearest recorded one.
+pub(super) fn differences<'a>(request: &Value, recorded: impl Iterator<Item = &'a Value>) -> Vec<Diagnostic> {
+    let asked = parts(request);
+    let nearest = recorded.map(|other| differing(&asked, &parts(other))).min_by_key(Vec::len).unwrap_or_default();
+    let left_out = nearest.len().saturating_sub(TOLD);
+    let mut problems: Vec<Diagnostic> = nearest.into_iter().take(TOLD).collect();
+    if left_out > 0 {
+        let message = format!("and {left_out} more");
+        problems.push(Diagnostic { pointer: String::new(), message, help: None });
+    }
+    problems
+}
+
+/// Splits a request into the parts that are compared: each message, each tool, each setting.
+fn parts(request: &Value) -> Vec<(String, &Value)> {
+    let mut parts = Vec::new();
+    for (name, value) in request.as_object().into_iter().flatten() {
+        match value {
+            Value::Array(values) => {
+                parts.extend(values.iter().enumerate().map(|(index, value)| (format!("/{name}/{index}"), value)));
+            }
+            value => parts.push((format!("/{name}"), value)),
+        }
+    }
+    parts
+}
+
+fn differing(asked: &[(String, &Value)], recorded: &[(String, &Value)]) -> Vec<Diagnostic> {
+    let find = |parts: &[(String, &Value)], name: &str| {
+        parts.iter().find(|(other, _)| other == name).map(|(_, value)| (*value).clone())
+    };
+    let mut names: Vec<&String> = asked.iter().chain(recorded).map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    let pairs = names.into_iter().map(|name| (name, find(asked, name), find(recorded, name)));
+    let differ = pairs.filter(|(_, asked, recorded)| asked != recorded);
+    let problem = |(name, asked, recorded): (&String, Option<Value>, Option<Value>)| Diagnostic {
+        pointer: name.clone(),
+        message: format!("asked {}, recorded {}", shown(asked), shown(recorded)),
+        help: None,
+    };
+    differ.map(problem).collect()
+}
+
+fn shown(value: Option<Value>) -> String {
+    let Some(value) = value else { return "nothing".to_owned() };
+    let text = value.to_string();
+    let short: String = text.chars().take(100).collect();
+    if short.len() < text.len() { format!("`{short}…`") } else { format!("`{short}`") }
+}

@@ -1,0 +1,164 @@
+//! A model wrapper that redacts requests and responses.
+
+use std::sync::Arc;
+
+use superstep_core::error::Result;
+use superstep_core::message::Message;
+use superstep_core::model::{ChatRequest, ChatResponse, MessageChunk, ModelInfo, ToolCallChunk};
+use superstep_core::port::{BoxFuture, ChunkListener, ChunkSender, Model, SharedModel};
+use superstep_core::redaction::{Redaction, RedactionCounts, RedactionStream};
+
+/// A model that receives no secrets or personal data, and whose responses contain none. Created by
+/// [`ModelExt::with_redaction`](super::ModelExt::with_redaction).
+///
+/// Chunks are delivered as soon as they cannot be part of redacted text. Rules for field paths do not apply to chunks
+/// of tool arguments; they apply to the complete response.
+///
+/// ```
+/// use superstep::models::{ModelExt, ScriptedModel};
+/// use superstep::redaction::Redaction;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> superstep::Result<()> {
+/// let script = ScriptedModel::new(["Write to bob@example.com."]);
+/// let model = script.clone().with_redaction(Redaction::default());
+/// let answer = model.complete("I am ada@example.com. Who can help?").await?;
+/// assert_eq!(answer.message.text(), "Write to [REDACTED:mail].");
+/// assert_eq!(script.requests()[0].messages[0].text(), "I am [REDACTED:mail]. Who can help?");
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct RedactedModel {
+    model: SharedModel,
+    redaction: Redaction,
+}
+
+impl RedactedModel {
+    pub(super) fn new(model: impl Into<SharedModel>, redaction: Redaction) -> Self {
+        Self { model: model.into(), redaction }
+    }
+}
+
+impl Model for RedactedModel {
+    fn info(&self) -> ModelInfo {
+        self.model.info()
+    }
+
+    async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
+        let request = redact_request(&self.redaction, request.clone());
+        let answered = match out.has_listener() {
+            false => self.model.answer(&request, out).await,
+            true => {
+                let mut held = RedactingListener::new(&self.redaction, out);
+                let answered = self.model.answer(&request, &mut ChunkSender::new(&mut held)).await;
+                held.finish().await;
+                answered
+            }
+        };
+        let mut answer = answered.map_err(|error| self.redaction.error(error))?;
+        self.redaction.message(&mut answer.message, &mut RedactionCounts::default());
+        Ok(answer)
+    }
+}
+
+/// Redacts a request. Messages without redacted text stay shared.
+pub(super) fn redact_request(redaction: &Redaction, mut request: ChatRequest) -> ChatRequest {
+    for message in &mut request.messages {
+        let (mut redacted, mut counts) = (Message::clone(message), RedactionCounts::default());
+        redaction.message(&mut redacted, &mut counts);
+        if !counts.is_empty() {
+            *message = Arc::new(redacted);
+        }
+    }
+    request
+}
+
+/// Listener that holds chunks back until they cannot be part of redacted text.
+struct RedactingListener<'a, 'b> {
+    out: &'a mut ChunkSender<'b>,
+    stream: RedactionStream,
+    /// Source of the text that is held back.
+    open: Option<ChunkSource>,
+}
+
+/// Source of a chunk within a response.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ChunkSource {
+    Text,
+    Reasoning,
+    Call(usize),
+}
+
+impl ChunkSource {
+    fn of(piece: &MessageChunk) -> Option<Self> {
+        match piece {
+            MessageChunk::Text(_) => Some(Self::Text),
+            MessageChunk::Reasoning(_) => Some(Self::Reasoning),
+            MessageChunk::ToolCall(call) => Some(Self::Call(call.index)),
+            _ => None,
+        }
+    }
+
+    fn piece(self, text: String) -> MessageChunk {
+        match self {
+            Self::Text => MessageChunk::Text(text),
+            Self::Reasoning => MessageChunk::Reasoning(text),
+            Self::Call(index) => {
+                MessageChunk::ToolCall(ToolCallChunk { index, args: text, ..ToolCallChunk::default() })
+            }
+        }
+    }
+}
+
+impl<'a, 'b> RedactingListener<'a, 'b> {
+    fn new(redaction: &Redaction, out: &'a mut ChunkSender<'b>) -> Self {
+        Self { out, stream: RedactionStream::new(redaction.clone()), open: None }
+    }
+
+    /// Returns the part of a chunk that can be delivered, or `None`.
+    fn release_safe_prefix(&mut self, piece: MessageChunk) -> Option<MessageChunk> {
+        let said = |text: String| Some(text).filter(|text| !text.is_empty());
+        match piece {
+            MessageChunk::Text(text) => said(self.stream.push(&text)).map(MessageChunk::Text),
+            MessageChunk::Reasoning(text) => said(self.stream.push(&text)).map(MessageChunk::Reasoning),
+            MessageChunk::ToolCall(mut call) => {
+                call.args = self.stream.push(&call.args);
+                let says = call.id.is_some() || call.name.is_some() || !call.args.is_empty();
+                says.then_some(MessageChunk::ToolCall(call))
+            }
+            other => Some(other),
+        }
+    }
+
+    /// Returns the text that is still held back, or `None`.
+    fn release_rest(&mut self) -> Option<MessageChunk> {
+        let source = self.open.take()?;
+        let text = self.stream.finish();
+        (!text.is_empty()).then(|| source.piece(text))
+    }
+
+    /// Delivers the text that is held back.
+    async fn finish(&mut self) {
+        if let Some(rest) = self.release_rest() {
+            self.out.send(rest).await;
+        }
+    }
+}
+
+impl ChunkListener for RedactingListener<'_, '_> {
+    /// Text of another source is delivered first, so that chunks stay in order.
+    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
+        let source = ChunkSource::of(&piece);
+        let rest = if source == self.open { None } else { self.release_rest() };
+        self.open = source;
+        let piece = self.release_safe_prefix(piece);
+        if rest.is_none() && piece.is_none() {
+            return None;
+        }
+        Some(Box::pin(async move {
+            for piece in rest.into_iter().chain(piece) {
+                self.out.send(piece).await;
+            }
+        }))
+    }
+}

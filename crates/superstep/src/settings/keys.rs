@@ -1,0 +1,272 @@
+//! Declarations of all settings, one row each, from which the page of the book is generated.
+//!
+//! Parsing, validation, suggestions and documentation all use this table. Values are not parsed here (see `value`),
+//! and origins are not known here (see `origin`).
+
+use superstep_core::suggest::nearest;
+
+/// Declaration of a setting.
+pub(crate) struct SettingKey {
+    /// Dotted path; a part in angle brackets stands for any name.
+    pub(crate) path: &'static str,
+    /// Expected type.
+    pub(crate) shape: SettingType,
+    /// Default value.
+    pub(crate) default: Option<&'static str>,
+    /// Description for the book, in one sentence.
+    pub(crate) meaning: &'static str,
+}
+
+/// Type of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SettingType {
+    /// Non-empty text.
+    Text,
+    /// A file path.
+    Path,
+    /// An integer in this range, inclusive.
+    Count(u32, u32),
+    /// A duration.
+    Duration,
+    /// One of these values.
+    Choice(&'static [&'static str]),
+    /// A program and its arguments.
+    Words,
+    /// A list of texts.
+    List,
+    /// A reference to a secret.
+    Secret,
+    /// Text that may be a secret: a literal or a reference.
+    Open,
+    /// An HTTP URL: a literal without secrets in it, or a reference.
+    Address,
+    /// Path of a graph file, or `rust:NAME`.
+    GraphPath,
+    /// `memory`, `postgres` or `sqlite:PATH`.
+    Store,
+    /// A known provider, or `rust:NAME`.
+    Provider,
+}
+
+/// Suffixes of `SUPERSTEP_` variables that are not settings: command-line flags, a token that is not a flag, and the
+/// file of `superstep-weights`.
+pub(crate) const NO_SETTINGS: &[&str] = &[
+    "ASSISTANT",
+    "DEBATES_AT_ONCE",
+    "DEBATES_PER_HOUR",
+    "EVIDENCE",
+    "FAMILY",
+    "GRAPH_TOKEN",
+    "GRAPH_URL",
+    "PACE",
+    "SUGGESTIONS",
+    "WEIGHTS",
+];
+
+/// Known providers of models.
+pub(crate) const PROVIDERS: &[&str] =
+    &["anthropic", "azure", "google", "local/rules", "local/weights", "openai", "replay", "scripted"];
+
+/// Values of `stores.durability`.
+pub(crate) const DURABILITIES: &[&str] = &["sync", "async", "exit"];
+
+/// Values of `server.port_in_use`.
+pub(crate) const PORTS_IN_USE: &[&str] = &["error", "next"];
+
+/// Values of `server.resume`.
+pub(crate) const RESUMES: &[&str] = &["auto", "manual"];
+
+/// Formats of graph files.
+pub(crate) const GRAPH_KINDS: &[&str] = &["toml", "json"];
+
+/// Upper bound of the recursion limit, so that a typing error does not create an endless run.
+const MOST_STEPS: u32 = 1_000_000;
+
+const fn key(
+    path: &'static str,
+    shape: SettingType,
+    default: Option<&'static str>,
+    meaning: &'static str,
+) -> SettingKey {
+    SettingKey { path, shape, default, meaning }
+}
+
+/// All settings, in the order of the book.
+pub(crate) const KEYS: &[SettingKey] = &[
+    key("secrets_file", SettingType::Path, None, "TOML file of `name = \"value\"` lines that `secret:NAME` refers to"),
+    key(
+        "graphs.<name>.path",
+        SettingType::GraphPath,
+        None,
+        "file of the graph, or `rust:NAME` for a graph built in Rust",
+    ),
+    key(
+        "graphs.<name>.kind",
+        SettingType::Choice(GRAPH_KINDS),
+        None,
+        "format of the file; by default what its name ends in",
+    ),
+    key("models.<name>.provider", SettingType::Provider, None, "who answers; required"),
+    key("models.<name>.model", SettingType::Text, None, "name of the model at the provider; required for remote ones"),
+    key("models.<name>.base_url", SettingType::Address, None, "address of the provider, where it is not the usual one"),
+    key("models.<name>.api_key", SettingType::Secret, None, "key for the provider"),
+    key("stores.checkpoints", SettingType::Store, Some("memory"), "where threads are kept"),
+    key("stores.url", SettingType::Secret, None, "address of the database; required for `postgres`"),
+    key(
+        "stores.durability",
+        SettingType::Choice(DURABILITIES),
+        Some("sync"),
+        "when a superstep is on disk: before the next starts, soon after, or only at the end of the run",
+    ),
+    key(
+        "servers.<name>.command",
+        SettingType::Words,
+        None,
+        "program and arguments of an MCP server started over stdio",
+    ),
+    key("servers.<name>.env.<variable>", SettingType::Open, None, "variable given to that program"),
+    key("servers.<name>.url", SettingType::Address, None, "address of an MCP server reached over HTTP"),
+    key("server.host", SettingType::Text, Some("127.0.0.1"), "address the server listens on"),
+    key("server.port", SettingType::Count(0, 65_535), Some("8123"), "port the server listens on; 0 takes a free one"),
+    key(
+        "server.port_in_use",
+        SettingType::Choice(PORTS_IN_USE),
+        Some("error"),
+        "what happens when the port is taken: an error, or the next free one",
+    ),
+    key(
+        "server.allowed_hosts",
+        SettingType::List,
+        Some("[]"),
+        "names the server may be asked by, besides those of loopback",
+    ),
+    key(
+        "server.allowed_origins",
+        SettingType::List,
+        Some("[]"),
+        "origins whose pages may ask the server, besides its own",
+    ),
+    key("server.body_limit", SettingType::Count(1, 1 << 30), Some("65536"), "most bytes of the body of a request"),
+    key("server.max_runs", SettingType::Count(1, 65_536), Some("256"), "most runs the server drives at once"),
+    key("server.drain", SettingType::Duration, Some("8s"), "how long supersteps may still take when the server stops"),
+    key(
+        "server.resume",
+        SettingType::Choice(RESUMES),
+        Some("auto"),
+        "runs that died with the server: taken up when it starts, or when somebody asks",
+    ),
+    key("limits.recursion_limit", SettingType::Count(1, MOST_STEPS), Some("25"), "most supersteps of one run"),
+    key("limits.max_concurrency", SettingType::Count(1, 65_536), None, "most tasks of one superstep that run at once"),
+    key("limits.run_timeout", SettingType::Duration, None, "longest time of one run"),
+    key("limits.node_timeout", SettingType::Duration, None, "longest time of one node, where the node sets none"),
+];
+
+impl SettingKey {
+    /// Returns the parts of the path.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &'static str> {
+        self.path.split('.')
+    }
+
+    /// Returns the environment variable of the setting, with names as `<NAME>`.
+    pub(crate) fn variable(&self) -> String {
+        variable(self.parts())
+    }
+}
+
+/// Returns true if a part of a path stands for any name.
+pub(crate) fn is_placeholder(part: &str) -> bool {
+    part.starts_with('<')
+}
+
+/// Returns the environment variable of a dotted path.
+pub(crate) fn variable<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+    let parts: Vec<String> = parts.into_iter().map(|part| part.to_uppercase().replace('-', "_")).collect();
+    format!("SUPERSTEP_{}", parts.join("__"))
+}
+
+/// Returns the declaration for a path, if all of its parts are known.
+pub(crate) fn find(path: &[&str]) -> Option<&'static SettingKey> {
+    KEYS.iter().find(|key| key.parts().count() == path.len() && fits(key, path))
+}
+
+/// Returns true if a path is a prefix of known keys, but not a key itself.
+pub(crate) fn is_section(path: &[&str]) -> bool {
+    KEYS.iter().any(|key| key.parts().count() > path.len() && fits(key, path))
+}
+
+/// Returns the parts that may follow a path, without duplicates.
+pub(crate) fn children(path: &[&str]) -> Vec<&'static str> {
+    let mut children = Vec::new();
+    for key in KEYS.iter().filter(|key| fits(key, path)) {
+        if let Some(child) = key.parts().nth(path.len())
+            && !children.contains(&child)
+        {
+            children.push(child);
+        }
+    }
+    children
+}
+
+fn fits(key: &SettingKey, path: &[&str]) -> bool {
+    key.parts().zip(path).all(|(known, given)| is_placeholder(known) || known == *given)
+}
+
+/// Returns the known path that is nearest to an unknown one.
+pub(crate) fn suggest(path: &[&str]) -> Option<Vec<String>> {
+    let fixed =
+        |is_meant: &dyn Fn(&SettingKey) -> bool| KEYS.iter().find(|key| !key.path.contains('<') && is_meant(key));
+    // One underscore where the environment variable needs two.
+    let flat = path.join("_");
+    let undivided = fixed(&|key| key.path != path.join(".") && key.path.replace('.', "_") == flat);
+    // A key without its section.
+    let elsewhere = || fixed(&|key| key.path.rsplit('.').next() == path.last().copied());
+    let whole = |key: &SettingKey| key.parts().map(str::to_owned).collect();
+    let wrong = (0..path.len()).find(|at| find(&path[..=*at]).is_none() && !is_section(&path[..=*at]))?;
+    undivided.map(whole).or_else(|| sibling(path, wrong)).or_else(|| elsewhere().map(whole))
+}
+
+/// Returns the path with its first unknown part corrected; the following parts are kept if the result is a known
+/// path.
+fn sibling(path: &[&str], wrong: usize) -> Option<Vec<String>> {
+    let siblings = children(&path[..wrong]).into_iter().filter(|child| !is_placeholder(child));
+    let meant = nearest(path[wrong], siblings)?;
+    let corrected = [&path[..wrong], &[meant]].concat();
+    let whole = [&corrected[..], &path[wrong + 1..]].concat();
+    let makes_sense = find(&whole).is_some() || is_section(&whole);
+    Some((if makes_sense { whole } else { corrected }).into_iter().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_path_is_answered_with_the_nearest_known_one() {
+        let rows = [
+            ("limits.recursion_limt", Some("limits.recursion_limit")),
+            ("limit.recursion_limit", Some("limits.recursion_limit")),
+            ("models.fast.api_kye", Some("models.fast.api_key")),
+            ("recursion_limit", Some("limits.recursion_limit")),
+            ("limits_recursion_limit", Some("limits.recursion_limit")),
+            ("serve", Some("server")),
+            ("colour", None),
+        ];
+        for (given, expected) in rows {
+            let path: Vec<&str> = given.split('.').collect();
+            assert_eq!(suggest(&path).map(|parts| parts.join(".")).as_deref(), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn every_default_is_a_value_its_shape_accepts() {
+        for key in KEYS {
+            let Some(default) = key.default else { continue };
+            let read = super::super::value::read(
+                key.shape,
+                &super::super::value::RawValue::Text(default),
+                &Default::default(),
+            );
+            assert!(read.is_ok(), "{}", key.path);
+        }
+    }
+}

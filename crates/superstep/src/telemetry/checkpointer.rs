@@ -1,0 +1,112 @@
+//! Checkpointer wrapper with telemetry: spans of commits, their size and duration.
+//!
+//! Placed between write-behind queue and checkpointer, so that spans cover the actual writes.
+
+use std::io;
+use std::sync::Arc;
+
+use superstep_core::delegate_checkpointer;
+use superstep_core::error::{Error, ErrorCode, Result};
+use superstep_core::port::{Checkpointer, Commit, SharedCheckpointer};
+use tracing::{Instrument, Span, debug_span, error, field, warn};
+
+use super::RunObserver;
+use super::observer::failed;
+
+/// Duration in seconds above which a commit is logged as slow.
+const SLOW_COMMIT_SECONDS: f64 = 1.0;
+
+/// Returns the checkpointer of a run, with telemetry if it is enabled.
+pub(crate) fn traced_checkpointer(watch: Option<&Arc<RunObserver>>, store: &SharedCheckpointer) -> SharedCheckpointer {
+    match watch {
+        None => store.clone(),
+        Some(watch) => TracedCheckpointer { store: store.clone(), watch: watch.clone() }.into(),
+    }
+}
+
+struct TracedCheckpointer {
+    store: SharedCheckpointer,
+    watch: Arc<RunObserver>,
+}
+
+impl Checkpointer for TracedCheckpointer {
+    delegate_checkpointer!(this => this.store; acquire, release, load, history, threads, status, namespaces);
+    delegate_checkpointer!(this => this.store; delete_thread, copy_thread, prune, stats);
+    delegate_checkpointer!(this => this.store; events, last_event_number, delete_events);
+
+    async fn commit(&self, commit: &Commit) -> Result<()> {
+        let watch = &*self.watch;
+        let span = span(watch, commit);
+        // Computing the size takes as long as serializing, so only on demand.
+        let bytes = (watch.metrics.is_some() || !span.is_disabled()).then(|| bytes_of(commit));
+        span.record("superstep.checkpoint.bytes", bytes);
+        let began = watch.clock.now();
+        let saved = self.store.commit(commit).instrument(span.clone()).await;
+        let took = watch.since(began);
+        match &saved {
+            Err(error) => record_commit_error(watch, &span, error),
+            Ok(()) if took > SLOW_COMMIT_SECONDS => {
+                warn!(target: "superstep", parent: &span, { superstep.took_seconds = took }, "store is slow");
+            }
+            Ok(()) => {}
+        }
+        if let Some(metrics) = &watch.metrics {
+            metrics.committed(&watch.graph, took, bytes.filter(|_| saved.is_ok()).unwrap_or(0));
+        }
+        saved
+    }
+}
+
+fn span(watch: &RunObserver, commit: &Commit) -> Span {
+    // There is no current span in the background: the span then belongs to the run.
+    let parent = Span::current().id().or_else(|| watch.span.id());
+    let checkpoint = commit.checkpoint.as_ref();
+    debug_span!(
+        target: "superstep",
+        parent: parent,
+        "checkpoint",
+        otel.status_code = field::Empty,
+        "error.type" = field::Empty,
+        superstep.checkpoint.id = checkpoint.map(|checkpoint| field::display(checkpoint.id)),
+        superstep.step = checkpoint.map(|checkpoint| checkpoint.step),
+        superstep.checkpoint.bytes = field::Empty,
+        superstep.tasks = commit.pending.len(),
+    )
+}
+
+fn record_commit_error(watch: &RunObserver, span: &Span, trouble: &Error) {
+    let code = trouble.code();
+    failed(span, &code.to_string());
+    let message = watch.message(trouble);
+    match code {
+        // Another run holds the lease now.
+        ErrorCode::ThreadBusy => {
+            error!(target: "superstep", parent: span, { "error.type" = %code, error.message = message }, "lease lost");
+        }
+        _ => error!(target: "superstep", parent: span, { "error.type" = %code, error.message = message }, "not saved"),
+    }
+}
+
+/// Returns the size of a commit as JSON, before compression.
+fn bytes_of(commit: &Commit) -> u64 {
+    let mut count = ByteCounter(0);
+    // A value that does not serialize is rejected by the checkpointer, which returns the error.
+    let _ = serde_json::to_writer(&mut count, &(&commit.checkpoint, &commit.changes[..], &commit.pending));
+    for event in &commit.events {
+        let _ = event.payload.write_json(&mut count);
+    }
+    count.0 + commit.subgraph_commits.iter().map(bytes_of).sum::<u64>()
+}
+
+struct ByteCounter(u64);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Interrupts for the approval of tool calls.
+//!
+//! Interrupts of a task are identified by their order, so all are raised, whether or not the first has a resume
+//! value. Nothing waits here: the other calls run first.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use serde_json::{Map, Value, json};
+use superstep_core::message::ToolCall;
+
+use super::call::{CallDecision, failure};
+use super::error_handling::ToolFailureKind;
+use super::policy::{APPROVAL_INTERRUPT_NAME, Approval, answer_schema, hash, shown};
+use super::tool_set::RegisteredTool;
+use crate::engine::context::TaskContext;
+use crate::graph::output::NodeError;
+
+/// A tool call that requires approval.
+pub(super) struct PendingApproval<'a> {
+    /// Name of the call among the calls of the task.
+    pub(super) name: String,
+    pub(super) call: &'a ToolCall,
+    pub(super) known: Arc<RegisteredTool>,
+    pub(super) args: Map<String, Value>,
+}
+
+impl PendingApproval<'_> {
+    /// Returns the context of the subtask in which the interrupt is raised.
+    fn part(&self, cx: &TaskContext) -> TaskContext {
+        cx.subtask(&format!("approve {}", self.name), None)
+    }
+
+    fn payload(&self) -> Value {
+        shown(self.call, &self.args, self.known.tool.spec())
+    }
+
+    fn schema(&self) -> Value {
+        answer_schema(&hash(&self.call.name, &self.args))
+    }
+
+    /// Converts the approval to a decision about the call.
+    fn apply_approval(self, approval: Approval) -> CallDecision {
+        let hash = hash(&self.call.name, &self.args);
+        match approval {
+            Approval::Reject { reason } if reason.is_empty() => CallDecision::Reject("it was rejected".to_owned()),
+            Approval::Reject { reason } => CallDecision::Reject(reason),
+            Approval::Approve { hash: given } | Approval::Edit { hash: given, .. } if given != hash => {
+                CallDecision::Reject("the approval is for another call".to_owned())
+            }
+            Approval::Approve { .. } => CallDecision::Run(self.known, self.args),
+            Approval::Edit { args, .. } => match self.known.check(&Value::Object(args.clone())) {
+                Ok(()) => CallDecision::Run(self.known, args),
+                Err(error) => CallDecision::Fail(failure(self.call, ToolFailureKind::BadArguments, error.message)),
+            },
+        }
+    }
+}
+
+/// Raises one interrupt per call; the result is `None` for open interrupts. Each call has a separate interrupt: its
+/// resume value stays valid, whatever happens to other calls or to the list of tools.
+pub(super) async fn interrupt_per_call(
+    cx: &TaskContext,
+    calls: Vec<PendingApproval<'_>>,
+) -> Result<Vec<Option<CallDecision>>, NodeError> {
+    let mut verdicts = Vec::new();
+    for call in calls {
+        let part = call.part(cx);
+        let text = format!("May `{}` be run?", call.call.name);
+        let answer = ask(&part, call.payload(), &text, call.schema()).await?;
+        cx.0.cell.add_interrupts(part.0.cell.take_interrupts());
+        let approval = answer.map(serde_json::from_value).transpose()?;
+        verdicts.push(approval.map(|approval| call.apply_approval(approval)));
+    }
+    Ok(verdicts)
+}
+
+/// Returns true if a call that requires no approval any more has an earlier decision, which still applies.
+pub(super) async fn has_earlier_decision(cx: &TaskContext, call: &PendingApproval<'_>) -> Result<bool, NodeError> {
+    if cx.resume_values().is_none() {
+        return Ok(false);
+    }
+    Ok(ask(&call.part(cx), Value::Null, "", Value::Null).await?.is_some())
+}
+
+/// Raises one interrupt for all calls, whose resume value is a list in the same order; the result is `None` while it
+/// is open.
+pub(super) async fn interrupt_for_all(
+    cx: &TaskContext,
+    calls: Vec<PendingApproval<'_>>,
+) -> Result<Vec<Option<CallDecision>>, NodeError> {
+    if calls.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shown: Vec<Value> = calls.iter().map(PendingApproval::payload).collect();
+    let forms: Vec<Value> = calls.iter().map(PendingApproval::schema).collect();
+    let count = calls.len();
+    let schema = json!({ "type": "array", "prefixItems": forms, "minItems": count, "maxItems": count });
+    let Some(answer) = ask(cx, shown.into(), "May these tools be run?", schema).await? else {
+        return Ok(calls.into_iter().map(|_| None).collect());
+    };
+    let approvals: Vec<Approval> = serde_json::from_value(answer)?;
+    if approvals.len() != count {
+        let changed = "the tools are not those that were asked about";
+        return Ok(calls.into_iter().map(|_| Some(CallDecision::Reject(changed.to_owned()))).collect());
+    }
+    Ok(calls.into_iter().zip(approvals).map(|(call, approval)| Some(call.apply_approval(approval))).collect())
+}
+
+/// Raises an interrupt and returns its resume value, if there is one already.
+async fn ask(cx: &TaskContext, show: Value, text: &str, schema: Value) -> Result<Option<Value>, NodeError> {
+    let asks = cx.interrupts();
+    let mut question = pin!(asks.raise_with_schema(APPROVAL_INTERRUPT_NAME, show, text, Some(schema)));
+    match poll_fn(|context| Poll::Ready(question.as_mut().poll(context))).await {
+        Poll::Ready(answer) => answer.map(Some),
+        Poll::Pending => Ok(None),
+    }
+}

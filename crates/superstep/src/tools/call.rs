@@ -1,0 +1,269 @@
+//! Execution of one tool call: attempts, timeout, panics, result.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use superstep_core::error::{Error, ErrorCode, panic_message};
+use superstep_core::message::ToolCall;
+use superstep_core::port::ToolInvocation;
+use superstep_core::tool::{ToolAnnotations, ToolError, ToolOutput};
+use superstep_core::validation_error::ValidationError;
+
+use super::arguments::InvalidArgs;
+use super::at_most_once::AtMostOnceMarker;
+use super::error_handling::{ToolErrorHandling, ToolFailure, ToolFailureKind};
+use super::events::ToolEventEmitter;
+use super::node::ToolNode;
+use super::pending_calls::PendingToolCalls;
+use super::redaction::CallRedaction;
+use super::result::{CallFrame, ToolCallResult};
+use super::tool_set::RegisteredTool;
+use crate::engine::context::TaskContext;
+use crate::graph::output::NodeError;
+use crate::telemetry::{ToolCallSpan, traced_tool_call};
+
+/// Maximum size of the arguments, and default maximum size of the output, in bytes.
+pub(super) const MAX_OUTPUT_BYTES: usize = 256 * 1024;
+
+/// Decision about a call.
+pub(super) enum CallDecision {
+    /// The call runs with these arguments.
+    Run(Arc<RegisteredTool>, Map<String, Value>),
+    /// The call cannot run.
+    Fail(ToolFailure),
+    /// The call is rejected.
+    Reject(String),
+}
+
+impl CallDecision {
+    /// Returns true if the call may have a side effect that must not be repeated.
+    pub(super) fn is_not_repeatable(&self) -> bool {
+        let Self::Run(known, _) = self else { return false };
+        let ToolAnnotations { read_only, idempotent, destructive } = known.tool.spec().annotations;
+        destructive || !(read_only || idempotent)
+    }
+}
+
+/// Data for executing one call.
+pub(super) struct ToolCallJob<'a> {
+    /// Options of the tool node.
+    pub(super) node: &'a ToolNode,
+    pub(super) call: &'a ToolCall,
+    pub(super) cx: TaskContext,
+    pub(super) turn: &'a PendingToolCalls,
+    pub(super) redacting: CallRedaction,
+    /// At-most-once marker, if the call must not be repeated.
+    pub(super) marks: Option<AtMostOnceMarker>,
+}
+
+/// A call without a result.
+enum CallError {
+    /// Not an error of the tool: the run stops or fails.
+    Passthrough(NodeError),
+    Failure(ToolFailure),
+}
+
+impl ToolCallJob<'_> {
+    /// Executes a decision.
+    pub(super) async fn resolve(self, verdict: CallDecision) -> Result<ToolCallResult, NodeError> {
+        let Some(watch) = self.cx.0.shared.observer.clone() else { return self.execute(verdict).await };
+        let is_known = !matches!(&verdict, CallDecision::Fail(failure) if failure.kind == ToolFailureKind::UnknownTool);
+        let ToolCall { id, name, args, .. } = self.call;
+        let called = ToolCallSpan { tool: is_known.then_some(name), call: id, args };
+        let work = self.execute(verdict);
+        let settled = Box::pin(traced_tool_call(watch.clone(), self.cx.clone(), called, work)).await;
+        watch.redacted(&self.redacting.counts());
+        settled
+    }
+
+    async fn execute(&self, verdict: CallDecision) -> Result<ToolCallResult, NodeError> {
+        let (teller, began) = (ToolEventEmitter::new(&self.cx, self.call, self.redacting.redaction()), self.cx.now());
+        let frame = |job: &Self| CallFrame {
+            call: job.call,
+            turn: job.turn,
+            field: &job.node.field,
+            cap: job.node.max_result_bytes,
+            took: Duration::from_micros(job.cx.now().saturating_sub(began).try_into().unwrap_or(0)),
+            id: job.cx.new_id(),
+            redacted: job.redacting.counts(),
+        };
+        let (known, args) = match verdict {
+            CallDecision::Reject(reason) => return Ok(frame(self).refused(&reason)),
+            CallDecision::Fail(failure) => {
+                let failure = self.redacting.failure(failure);
+                teller.started(self.call).await;
+                teller.failed(&failure.text, 1, false).await;
+                return self.failed(&frame(self), failure);
+            }
+            CallDecision::Run(known, args) => (known, args),
+        };
+        teller.started(self.call).await;
+        if let Some(marks) = &self.marks
+            && !marks.mark_started().await?
+        {
+            let text = format!(
+                "whether `{}` was carried out is not known: the process ended while it ran, and it is not run again",
+                self.call.name
+            );
+            teller.failed(&text, 1, false).await;
+            return self.failed(&frame(self), self.failure(ToolFailureKind::OutcomeUnknown, text));
+        }
+        match self.attempts(&known, args, &teller).await {
+            Ok(output) => {
+                let frame = frame(self);
+                let settled = frame.success(&self.cx, output);
+                match settled {
+                    Ok(settled) => {
+                        teller.ended(|| settled.event_output(), &frame).await;
+                        Ok(settled)
+                    }
+                    Err(text) => {
+                        teller.failed(&text, self.cx.attempt(), false).await;
+                        self.failed(&frame, self.failure(ToolFailureKind::Failed, text))
+                    }
+                }
+            }
+            Err(CallError::Passthrough(error)) => Err(error),
+            Err(CallError::Failure(failure)) => self.failed(&frame(self), failure),
+        }
+    }
+
+    fn failed(&self, frame: &CallFrame<'_>, failure: ToolFailure) -> Result<ToolCallResult, NodeError> {
+        match self.node.error_handling.text(&failure) {
+            Some(text) => Ok(frame.error(&text, failure.kind)),
+            None => Err(failure.into_node_error()),
+        }
+    }
+
+    fn failure(&self, kind: ToolFailureKind, text: String) -> ToolFailure {
+        self.redacting.failure(failure(self.call, kind, text))
+    }
+
+    async fn attempts(
+        &self,
+        known: &RegisteredTool,
+        mut args: Map<String, Value>,
+        teller: &ToolEventEmitter,
+    ) -> Result<ToolOutput, CallError> {
+        let retries = self.retries(known);
+        for attempt in 1.. {
+            // The last attempt can take the arguments.
+            let given = if attempt <= retries { args.clone() } else { std::mem::take(&mut args) };
+            let failure = match self.attempt(known, given, teller).await {
+                Ok(output)
+                    if output.is_error && !matches!(self.node.error_handling, ToolErrorHandling::ReturnToModel) =>
+                {
+                    let text = output.content.as_ref().map(|content| content.text().into_owned());
+                    self.failure(ToolFailureKind::Failed, text.unwrap_or_default())
+                }
+                Err(CallError::Failure(failure)) => failure,
+                ended => return ended,
+            };
+            // A panic and invalid arguments would repeat.
+            let may_help = matches!(failure.kind, ToolFailureKind::Failed | ToolFailureKind::TimedOut)
+                && (failure.retryable || self.node.safe_retries.is_none());
+            let will_retry = may_help && attempt <= retries;
+            teller.failed(&failure.text, attempt, will_retry).await;
+            if !will_retry {
+                return Err(CallError::Failure(failure));
+            }
+            self.cx.sleep(backoff_delay(attempt)).await;
+            self.cx.start_attempt();
+        }
+        Err(CallError::Passthrough(Error::internal("a tool was tried without end").into()))
+    }
+
+    /// Returns the number of retries of a failed call.
+    fn retries(&self, known: &RegisteredTool) -> u32 {
+        let spec = known.tool.spec();
+        let is_safe = spec.annotations.read_only || spec.annotations.idempotent;
+        match self.node.safe_retries {
+            // A call that runs at most once is not retried after an error either.
+            _ if self.marks.is_some() => 0,
+            None => spec.retries,
+            Some(retries) if is_safe => retries,
+            Some(_) => 0,
+        }
+    }
+
+    /// Runs one attempt, with its timeout.
+    async fn attempt(
+        &self,
+        known: &RegisteredTool,
+        args: Map<String, Value>,
+        teller: &ToolEventEmitter,
+    ) -> Result<ToolOutput, CallError> {
+        let time = known.tool.spec().timeout.unwrap_or(self.node.timeout);
+        let mut invocation = ToolInvocation::new(self.call.id.clone(), args);
+        invocation.progress = teller.progress();
+        invocation.task_context = Some(Arc::new(self.cx.clone()));
+        let mut work = Box::pin(known.tool.call(invocation));
+        let mut limit = self.cx.0.shared.clock.sleep(time);
+        let ended = poll_fn(|context| {
+            match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+                Ok(Poll::Ready(Ok(output))) => {
+                    let schema = &self.cx.0.shared.program.topology.schema;
+                    return Poll::Ready(Ok(self.redacting.output(schema, output)));
+                }
+                Ok(Poll::Ready(Err(error))) => return Poll::Ready(Err(self.trouble(self.redacting.error(error)))),
+                // Access to a hidden field unwinds to the executor, which reports it.
+                Err(panic) if panic.is::<ValidationError>() => resume_unwind(panic),
+                Err(panic) => return Poll::Ready(Err(CallError::Failure(self.panicked(&*panic)))),
+                Ok(Poll::Pending) => {}
+            }
+            // A call with an open interrupt has no timeout; its future is dropped, and the call runs again with the
+            // resume value.
+            if self.cx.0.cell.has_interrupts() || limit.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            let text = format!("`{}` took longer than {time:?} and was stopped", self.call.name);
+            let failure = self.failure(ToolFailureKind::TimedOut, text);
+            Poll::Ready(Err(CallError::Failure(ToolFailure { retryable: true, ..failure })))
+        })
+        .await;
+        // The call has ended without using its interrupts: they must not be taken for open ones.
+        drop(self.cx.0.cell.take_interrupts());
+        ended
+    }
+
+    fn trouble(&self, error: ToolError) -> CallError {
+        let ToolError { message, retryable, cause, passthrough: passes } = error;
+        match passes.map(|what| what.downcast::<NodeError>()) {
+            Some(Ok(error)) => return CallError::Passthrough(*error),
+            Some(Err(what)) if what.is::<InvalidArgs>() => {
+                let text = format!("bad arguments for `{}`: {message}", self.call.name);
+                return CallError::Failure(self.failure(ToolFailureKind::BadArguments, text));
+            }
+            Some(Err(_)) => return CallError::Passthrough(NodeError::new(message)),
+            None => {}
+        }
+        let stops = cause.as_ref().and_then(|cause| cause.downcast_ref::<Error>());
+        if let Some(error) = stops.filter(|error| error.code() == ErrorCode::Cancelled) {
+            return CallError::Passthrough(error.clone().into());
+        }
+        let failure = self.failure(ToolFailureKind::Failed, format!("`{}` failed: {message}", self.call.name));
+        CallError::Failure(ToolFailure { retryable, cause, ..failure })
+    }
+
+    /// The panic message may contain anything, so the model does not receive it.
+    fn panicked(&self, panic: &(dyn std::any::Any + Send)) -> ToolFailure {
+        let cause = Error::new(ErrorCode::NodeFailed, format!("it panicked: {}", panic_message(panic)));
+        let failure = self.failure(ToolFailureKind::Panicked, format!("`{}` panicked", self.call.name));
+        self.redacting.failure(ToolFailure { cause: Some(Arc::new(cause)), ..failure })
+    }
+}
+
+/// Creates a tool failure.
+pub(super) fn failure(call: &ToolCall, kind: ToolFailureKind, text: String) -> ToolFailure {
+    let (tool, call) = (call.name.clone(), call.id.clone());
+    ToolFailure { tool, call, kind, text, cause: None, retryable: false }
+}
+
+/// Returns the delay after a failed attempt: 500 ms, doubled with each attempt, at most 30 s.
+fn backoff_delay(attempt: u32) -> Duration {
+    Duration::from_millis(500 << (attempt - 1).min(6)).min(Duration::from_secs(30))
+}

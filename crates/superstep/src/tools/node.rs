@@ -1,0 +1,423 @@
+//! The node that runs the tool calls of a model.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use superstep_core::checkpoint::Interrupt;
+use superstep_core::command::TaskOutput;
+use superstep_core::message::{Message, ToolCall};
+use superstep_core::redaction::Redaction;
+use superstep_core::suggest::did_you_mean_or_list;
+
+use super::approval::{PendingApproval, has_earlier_decision, interrupt_for_all, interrupt_per_call};
+use super::at_most_once::AtMostOnceMarker;
+use super::call::{CallDecision, MAX_OUTPUT_BYTES, ToolCallJob, failure};
+use super::error_handling::{ToolErrorHandling, ToolFailureKind};
+use super::parallel::{CallEnd, CallFuture, run_all};
+use super::pending_calls::PendingToolCalls;
+use super::policy::{PolicyRule, ToolPolicy};
+use super::redaction::CallRedaction;
+use super::result::{ToolCallResult, combine, messages};
+use super::tool_set::{RegisteredTool, ToolMap, ToolSet};
+use crate::engine::context::{Interrupts, TaskContext};
+use crate::graph::handler::Node;
+use crate::graph::output::NodeError;
+
+/// Default timeout of a call.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A node that runs the tool calls of the last model message: in parallel, with one tool message per call, in the
+/// order of the calls.
+///
+/// Failures are reported to the model ([`ToolErrorHandling`]). Destructive tools require human approval ([`ToolPolicy`]). A call
+/// that has ended does not run again, even if another call is interrupted, fails or crashes.
+///
+/// Secrets and personal data in tool results are redacted before they are streamed or stored
+/// ([`ToolNode::redaction`]); the number of redactions by kind is stored as `redacted` in the metadata of the tool
+/// message.
+///
+/// ```
+/// use superstep::core::message::ToolCall;
+/// use superstep::prelude::*;
+///
+/// #[derive(GraphState, Clone, Serialize, Deserialize)]
+/// struct Chat { #[reduce(messages)] messages: Messages }
+///
+/// /// Adds two numbers.
+/// #[tool(read_only)]
+/// async fn add(a: i64, b: i64) -> i64 { a + b }
+///
+/// let mut graph = StateGraph::<Chat>::new("chat");
+/// let tools = graph.add_node("tools", ToolNode::new([add()]));
+/// graph.add_edge(START, tools).add_edge(tools, END);
+/// let asks = Message::assistant("").with_tool_calls([ToolCall::new("c1", "add", serde_json::json!({ "a": 1, "b": 2 }))]);
+/// let done = graph.compile()?.invoke(Chat::input().messages(asks)).wait_blocking()?;
+/// assert_eq!(done.state.messages.last().unwrap().text(), "3");
+/// # Ok::<(), superstep::Error>(())
+/// ```
+#[must_use = "give it to a graph"]
+pub struct ToolNode {
+    tools: ToolSet,
+    /// Static tools by name, if there are no tool sources; created at first use.
+    static_tools: OnceLock<ToolMap>,
+    pub(super) field: String,
+    pub(super) error_handling: ToolErrorHandling,
+    policy: ToolPolicy,
+    pub(super) timeout: Duration,
+    max_concurrency: usize,
+    batches_approvals: bool,
+    redaction: Option<Redaction>,
+    /// Tools whose results are not redacted.
+    unredacted_tools: BTreeSet<String>,
+    /// Maximum retries of calls that may be repeated safely, in place of those that the tools request.
+    pub(super) safe_retries: Option<u32>,
+    at_most_once: bool,
+    /// Maximum size of a result in bytes.
+    pub(super) max_result_bytes: usize,
+}
+
+impl ToolNode {
+    /// Creates a node for these tools. A duplicate name is an error when the node runs; [`ToolSet::new`] detects it
+    /// earlier.
+    pub fn new(tools: impl Into<ToolSet>) -> Self {
+        Self {
+            tools: tools.into(),
+            static_tools: OnceLock::new(),
+            field: "messages".to_owned(),
+            error_handling: ToolErrorHandling::ReturnToModel,
+            policy: ToolPolicy::default(),
+            timeout: TIMEOUT,
+            max_concurrency: usize::MAX,
+            batches_approvals: false,
+            redaction: Some(Redaction::default()),
+            unredacted_tools: BTreeSet::new(),
+            safe_retries: None,
+            at_most_once: false,
+            max_result_bytes: MAX_OUTPUT_BYTES,
+        }
+    }
+
+    /// Sets the messages field. Default: `messages`.
+    pub fn messages_field(mut self, field: impl Into<String>) -> Self {
+        self.field = field.into();
+        self
+    }
+
+    /// Sets the handling of failed calls.
+    pub fn error_handling(mut self, errors: ToolErrorHandling) -> Self {
+        self.error_handling = errors;
+        self
+    }
+
+    /// Sets the policy: which tools run, which require approval, and which are denied.
+    pub fn policy(mut self, policy: ToolPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Raises one interrupt for all calls of a message, whose resume value is a list of [`super::Approval`] in the
+    /// order of the calls. Default: one interrupt per call; all are raised together in both cases.
+    pub fn batch_approvals(mut self) -> Self {
+        self.batches_approvals = true;
+        self
+    }
+
+    /// Sets the timeout of a call, for tools without their own. Default: 60 s.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.timeout = time;
+        self
+    }
+
+    /// Sets the maximum number of retries of a failed call, only if the tool is read-only or idempotent and the error
+    /// is transient. Default: every failed call is retried as often as its tool requests.
+    pub fn safe_retries(mut self, retries: u32) -> Self {
+        self.safe_retries = Some(retries);
+        self
+    }
+
+    /// Runs calls with side effects at most once: calls of tools that are destructive, or neither read-only nor
+    /// idempotent. The start of such a call is saved before it runs. If the process ends before its result is saved,
+    /// the call is not repeated, but fails as [`ToolFailureKind::OutcomeUnknown`], so that a human can check its outcome.
+    ///
+    /// Default: the call is repeated. Not effective with [`crate::Durability::Exit`], because the start is then not
+    /// saved in time.
+    pub fn at_most_once(mut self) -> Self {
+        self.at_most_once = true;
+        self
+    }
+
+    /// Sets the maximum number of concurrent calls of a message.
+    pub fn max_concurrency(mut self, calls: usize) -> Self {
+        self.max_concurrency = calls.max(1);
+        self
+    }
+
+    /// Sets the maximum size of a result in bytes. Default: 256 KiB. Longer results are truncated
+    /// ([`super::truncate_output`]), and the message stores the original size as `cut_from_bytes`. Events contain at most
+    /// 256 KiB of a result.
+    pub fn max_result_bytes(mut self, bytes: usize) -> Self {
+        self.max_result_bytes = bytes;
+        self
+    }
+
+    /// Sets the redaction of tool results. Default: all known kinds of secrets.
+    pub fn redaction(mut self, redaction: Redaction) -> Self {
+        self.redaction = Some(redaction);
+        self
+    }
+
+    /// Disables the redaction of all tool results: secrets in them are stored, streamed and sent to the model.
+    pub fn without_redaction(mut self) -> Self {
+        self.redaction = None;
+        self
+    }
+
+    /// Disables the redaction of the results of these tools.
+    pub fn without_redaction_for(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.unredacted_tools.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Runs these calls inside another node, and returns their tool messages in order: for nodes that decide
+    /// themselves when tools run. All options of the `ToolNode` apply. A node may run calls repeatedly; calls with
+    /// the same id are distinguished by tool and arguments, and every call has its own result.
+    ///
+    /// # Errors
+    /// Same as the node. Also returns an error if a tool returns a command, which requires a node of its own.
+    pub async fn run_calls(
+        &self,
+        cx: &TaskContext,
+        calls: impl IntoIterator<Item = ToolCall>,
+    ) -> Result<Vec<Message>, NodeError> {
+        let turn = PendingToolCalls::of(Message::assistant("").with_tool_calls(calls));
+        messages(self.resolve_calls(cx, &turn, false).await?)
+    }
+
+    async fn run_pending_calls(&self, cx: &TaskContext) -> Result<TaskOutput, NodeError> {
+        let turn = PendingToolCalls::read(cx, &self.field)?;
+        let settled = self.resolve_calls(cx, &turn, true).await?;
+        combine(cx, &self.field, &turn, settled)
+    }
+
+    /// Runs all calls of a message; `ends` is true if the node ends with them.
+    async fn resolve_calls(
+        &self,
+        cx: &TaskContext,
+        turn: &PendingToolCalls,
+        ends: bool,
+    ) -> Result<Vec<ToolCallResult>, NodeError> {
+        let tools = self.known().await?;
+        let judged = self.check_policy(cx, turn, &tools).await?;
+        let asked = cx.0.cell.take_interrupts();
+        // A single call is saved with the result of the node, which follows immediately; not if that commit may be
+        // queued.
+        let is_alone = ends && judged.len() == 1 && cx.0.shared.write_behind.is_none();
+        let (mut work, mut marked) = (Vec::new(), Vec::new());
+        for (place, call, verdict) in judged {
+            let Some(verdict) = verdict else { continue };
+            let key = format!("tool {}", turn.name(place));
+            let redaction = self.redaction.as_ref().filter(|_| !self.unredacted_tools.contains(&call.name));
+            let part = cx.subtask(&key, redaction.cloned());
+            let redacting = CallRedaction::new(redaction);
+            let is_marked = self.at_most_once && verdict.is_not_repeatable();
+            let marks = is_marked.then(|| AtMostOnceMarker { cx: cx.clone(), key: key.clone() });
+            marked.push(marks.clone());
+            let job = ToolCallJob { node: self, call, turn, cx: part.clone(), redacting, marks };
+            let settle = job.resolve(verdict);
+            let future: superstep_core::port::BoxFuture<'_, _> = match is_alone {
+                true => Box::pin(settle),
+                false => Box::pin(async move { cx.once(&key, settle).await }),
+            };
+            work.push(CallFuture { cx: part, future });
+        }
+        let ends = run_all(work, self.max_concurrency).await;
+        for (end, marks) in ends.iter().zip(&marked) {
+            if let (CallEnd::Asks(_), Some(marks)) = (end, marks) {
+                marks.mark_interrupted().await?;
+            }
+        }
+        self.collect_results(cx, asked, ends).await
+    }
+
+    async fn known(&self) -> Result<Cow<'_, ToolMap>, NodeError> {
+        if let Some(known) = self.static_tools.get() {
+            return Ok(Cow::Borrowed(known));
+        }
+        let known = self.tools.resolve().await?;
+        match self.tools.has_sources() {
+            true => Ok(Cow::Owned(known)),
+            false => Ok(Cow::Borrowed(self.static_tools.get_or_init(|| known))),
+        }
+    }
+
+    /// Returns all results. Returns only if no call has failed the node and no call is interrupted.
+    async fn collect_results(
+        &self,
+        cx: &TaskContext,
+        mut asked: Vec<Interrupt>,
+        ends: Vec<CallEnd<ToolCallResult>>,
+    ) -> Result<Vec<ToolCallResult>, NodeError> {
+        let mut all = Vec::new();
+        for end in ends {
+            match end {
+                CallEnd::Done(settled) => all.push(settled?),
+                CallEnd::Asks(questions) => asked.extend(questions),
+            }
+        }
+        match asked.is_empty() {
+            true => Ok(all),
+            false => Interrupts(cx.clone()).forward(asked).await,
+        }
+    }
+
+    /// Returns the decision about each call, in order; `None` for calls that require approval.
+    async fn check_policy<'a>(
+        &self,
+        cx: &TaskContext,
+        turn: &'a PendingToolCalls,
+        tools: &ToolMap,
+    ) -> Result<Vec<(usize, &'a ToolCall, Option<CallDecision>)>, NodeError> {
+        let (mut judged, mut places, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, call) in turn.calls() {
+            let name = turn.name(place);
+            let verdict = match self.check_call(name.clone(), call, tools) {
+                PolicyCheck::Clear(CallDecision::Run(known, args)) => {
+                    let doubt = PendingApproval { name, call, known, args };
+                    match !self.batches_approvals && has_earlier_decision(cx, &doubt).await? {
+                        true => {
+                            places.push(judged.len());
+                            doubtful.push(doubt);
+                            None
+                        }
+                        false => Some(CallDecision::Run(doubt.known, doubt.args)),
+                    }
+                }
+                PolicyCheck::Clear(verdict) => Some(verdict),
+                PolicyCheck::Doubt(doubt) => {
+                    places.push(judged.len());
+                    doubtful.push(doubt);
+                    None
+                }
+            };
+            judged.push((place, call, verdict));
+        }
+        let said = match self.batches_approvals {
+            true => interrupt_for_all(cx, doubtful).await?,
+            false => interrupt_per_call(cx, doubtful).await?,
+        };
+        for (place, verdict) in places.into_iter().zip(said) {
+            judged[place].2 = verdict;
+        }
+        Ok(judged)
+    }
+
+    /// Checks a call, without requesting approval.
+    fn check_call<'a>(&self, name: String, call: &'a ToolCall, tools: &ToolMap) -> PolicyCheck<'a> {
+        let Some(known) = tools.get(&call.name) else {
+            return PolicyCheck::Clear(CallDecision::Fail(failure(
+                call,
+                ToolFailureKind::UnknownTool,
+                unknown(&call.name, tools),
+            )));
+        };
+        let rule = self.policy.rule(known.tool.spec());
+        if rule == PolicyRule::Deny {
+            return PolicyCheck::Clear(CallDecision::Reject(format!("the policy forbids `{}`", call.name)));
+        }
+        match arguments(call, known) {
+            Err(text) => PolicyCheck::Clear(CallDecision::Fail(failure(call, ToolFailureKind::BadArguments, text))),
+            Ok(args) if rule == PolicyRule::Ask => {
+                PolicyCheck::Doubt(PendingApproval { name, call, known: known.clone(), args })
+            }
+            Ok(args) => PolicyCheck::Clear(CallDecision::Run(known.clone(), args)),
+        }
+    }
+}
+
+/// Result of the check of a call, before approval.
+enum PolicyCheck<'a> {
+    Clear(CallDecision),
+    Doubt(PendingApproval<'a>),
+}
+
+impl<S, C> Node<S, C> for ToolNode {
+    type Output = TaskOutput;
+
+    async fn run(&self, cx: TaskContext) -> Result<TaskOutput, NodeError> {
+        self.run_pending_calls(&cx).await
+    }
+}
+
+/// Returns the arguments of a call that are valid for the tool. Models may send an empty text or null for no
+/// arguments.
+fn arguments(call: &ToolCall, known: &RegisteredTool) -> Result<Map<String, Value>, String> {
+    let bad = |what: &str| format!("bad arguments for `{}`: {what}", call.name);
+    let none = Value::Object(Map::new());
+    let args = match &call.args {
+        args @ Value::Object(_) => args,
+        Value::Null => &none,
+        Value::String(text) if text.trim().is_empty() => &none,
+        Value::String(_) => return Err(bad("they are not JSON; expected an object")),
+        _ => return Err(bad("expected an object")),
+    };
+    // Serialized only if they may be too long, which is rare.
+    let bytes = if longest(args) > MAX_OUTPUT_BYTES { args.to_string().len() } else { 0 };
+    if bytes > MAX_OUTPUT_BYTES {
+        return Err(bad(&format!("they are {bytes} bytes long, and may be {MAX_OUTPUT_BYTES}")));
+    }
+    known.check(args).map_err(|error| error.message)?;
+    Ok(args.as_object().cloned().unwrap_or_default())
+}
+
+/// Returns an upper bound of the size of a value as JSON.
+fn longest(value: &Value) -> usize {
+    // The longest escape of a byte has six bytes, `\u0000`.
+    let quoted = |text: &str| text.len().saturating_mul(6).saturating_add(2);
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(number) => number.to_string().len(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => items.iter().fold(2, |sum: usize, item| sum.saturating_add(longest(item) + 1)),
+        Value::Object(entries) => {
+            entries.iter().fold(2, |sum, (key, item)| sum.saturating_add(quoted(key)).saturating_add(longest(item) + 2))
+        }
+    }
+}
+
+fn unknown(name: &str, tools: &ToolMap) -> String {
+    let name: String = name.chars().take(64).collect();
+    let known: Vec<&str> = tools.keys().map(String::as_str).collect();
+    match known.is_empty() {
+        true => format!("no tool `{name}`; there are none"),
+        false => format!("no tool `{name}`; {}", did_you_mean_or_list(&name, &known)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Otherwise too long arguments would be accepted.
+    #[test]
+    fn no_value_is_written_longer_than_the_longest() {
+        let escaped = "\u{1}\"\\\n".repeat(9);
+        let rows = [
+            json!(null),
+            json!(false),
+            json!(-1.5e-300),
+            json!(u64::MAX),
+            json!(escaped),
+            json!([]),
+            json!([[1, null], [true, "ä"], escaped]),
+            json!({ "": {}, "key": [{ "a": false }], (escaped.clone()): escaped }),
+        ];
+        for value in rows {
+            assert!(value.to_string().len() <= longest(&value), "{value}");
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Results of tool calls as tool messages and commands, and their combined output for the graph.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use superstep_core::checkpoint::{StoredParentCommand, StoredSend};
+use superstep_core::command::{CommandScope, Goto, ParentCommand, SendTo, TaskOutput};
+use superstep_core::error::{Error, ErrorCode};
+use superstep_core::json_reducer::as_overwrite;
+use superstep_core::message::{
+    Content, ContentPart, Message, MessageUpdate, MessageUpdates, Role, ToolCall, ToolStatus,
+};
+use superstep_core::redaction::RedactionCounts;
+use superstep_core::schema::Schema;
+use superstep_core::state::UncheckedUpdate;
+use superstep_core::tool::ToolOutput;
+use superstep_core::update::{Update, Write, WriteMode};
+use superstep_core::value::AnyValue;
+
+use super::call::MAX_OUTPUT_BYTES;
+use super::error_handling::ToolFailureKind;
+use super::pending_calls::PendingToolCalls;
+use super::truncate::truncate_output;
+use crate::engine::context::TaskContext;
+use crate::graph::output::{NodeError, update_by_field_name};
+
+/// Result of one call, in a form that is recorded.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct ToolCallResult {
+    /// The tool message; `None` if the command contains it.
+    message: Option<Message>,
+    /// Command for this graph.
+    #[serde(rename = "here")]
+    graph_command: Option<StoredParentCommand>,
+    /// Command for an ancestor graph.
+    #[serde(rename = "out")]
+    parent_command: Option<StoredParentCommand>,
+    /// True if the command has a goto.
+    #[serde(rename = "turns")]
+    has_goto: bool,
+    /// True if the command removes the existing messages.
+    #[serde(rename = "clears")]
+    clears_messages: bool,
+}
+
+impl ToolCallResult {
+    fn told_with(message: Message) -> Self {
+        Self {
+            message: Some(message),
+            graph_command: None,
+            parent_command: None,
+            has_goto: false,
+            clears_messages: false,
+        }
+    }
+
+    /// Returns the content for events: the content for the model, truncated to 256 KiB, regardless of the stored
+    /// size. Events are stored too, and are sent to all subscribers.
+    pub(crate) fn event_output(&self) -> Value {
+        let short = |message: &Message| serde_json::to_value(capped(message.content.clone(), MAX_OUTPUT_BYTES).0).ok();
+        let content = self.message.as_ref().map(short);
+        content.flatten().unwrap_or(Value::Null)
+    }
+
+    /// Returns the reason in one word if the call has no result.
+    pub(crate) fn failure_name(&self) -> Option<&str> {
+        // For a successful call, the tool itself sets the metadata.
+        let message = self.message.as_ref().filter(|message| message.status == ToolStatus::Error)?;
+        message.metadata.get("error").and_then(Value::as_str)
+    }
+}
+
+/// Data of a call that is independent of its result.
+pub(super) struct CallFrame<'a> {
+    pub(super) call: &'a ToolCall,
+    pub(super) turn: &'a PendingToolCalls,
+    pub(super) field: &'a str,
+    /// Maximum size of the output in bytes.
+    pub(super) cap: usize,
+    pub(super) took: Duration,
+    /// Id of the message.
+    pub(super) id: String,
+    /// Number of redactions in its result.
+    pub(super) redacted: RedactionCounts,
+}
+
+impl CallFrame<'_> {
+    fn message(&self, content: Content) -> Message {
+        let (content, whole) = capped(content, self.cap);
+        let message = Message::tool(&self.call.id, content).with_name(&self.call.name).with_id(self.id.as_str());
+        let took = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
+        let mut message = message.with_metadata("tool", self.call.name.as_str()).with_metadata("duration_ms", took);
+        if !self.redacted.is_empty() {
+            message = message.with_metadata("redacted", &self.redacted);
+        }
+        whole.into_iter().fold(message, |message, bytes| message.with_metadata("cut_from_bytes", bytes))
+    }
+
+    /// Returns the result of a rejected call.
+    pub(super) fn refused(&self, reason: &str) -> ToolCallResult {
+        let message = self.message(format!("not executed: {reason}").into());
+        ToolCallResult::told_with(message.with_status(ToolStatus::Error).with_metadata("error", "refused"))
+    }
+
+    /// Returns the result of a failed call.
+    pub(super) fn error(&self, text: &str, kind: ToolFailureKind) -> ToolCallResult {
+        let message = self.message(text.into()).with_status(ToolStatus::Error);
+        ToolCallResult::told_with(message.with_metadata("error", kind.name()))
+    }
+
+    /// Returns the result of a successful call.
+    ///
+    /// # Errors
+    /// Returns an error message if its command does not contain a valid tool message for the call.
+    pub(super) fn success(&self, cx: &TaskContext, output: ToolOutput) -> Result<ToolCallResult, String> {
+        let ToolOutput { content, artifact, is_error, command, metadata, .. } = output;
+        let mut message = self.message(content.unwrap_or_else(|| "done".into()));
+        for (key, value) in metadata {
+            message.metadata.entry(key).or_insert(value);
+        }
+        if let Some(artifact) = artifact {
+            let bytes = artifact.to_string().len();
+            let kept = if bytes > self.cap { serde_json::json!({ "cut_from_bytes": bytes }) } else { artifact };
+            message.metadata.insert("artifact".to_owned(), kept);
+        }
+        if is_error {
+            message = message.with_status(ToolStatus::Error).with_metadata("error", ToolFailureKind::Failed.name());
+        }
+        let Some(command) = command else { return Ok(ToolCallResult::told_with(message)) };
+        self.commanded(cx, message, *command)
+    }
+
+    fn commanded(&self, cx: &TaskContext, message: Message, command: TaskOutput) -> Result<ToolCallResult, String> {
+        let schema = &cx.0.shared.program.topology.schema;
+        let turns = command.goto.is_some();
+        let mut goto = command.goto.unwrap_or_default();
+        command.sends.into_iter().for_each(|send| goto = std::mem::take(&mut goto).and_send(send));
+        let mut updates = Vec::new();
+        for draft in command.updates {
+            match draft {
+                UncheckedUpdate::Json(map) => updates.push(map),
+                UncheckedUpdate::Typed(update) => {
+                    updates.extend(update_by_field_name(schema, update).map_err(|error| error.to_string())?)
+                }
+            }
+        }
+        let here = ParentCommand { scope: CommandScope::Here, updates, goto };
+        let here = StoredParentCommand::from(&here);
+        let out = command.parent_command.as_deref().map(StoredParentCommand::from);
+        let (mut own, mut clears) = (0, false);
+        let updates = here.updates.iter().chain(out.iter().flat_map(|out| &out.updates));
+        for (edit, is_here) in updates.zip(0..).flat_map(|(update, place)| {
+            let is_here = place < here.updates.len();
+            edits(update, self.field).into_iter().map(move |edit| (edit, is_here))
+        }) {
+            match edit {
+                MessageUpdate::RemoveAll => clears |= is_here,
+                MessageUpdate::Put(message) => own += usize::from(self.is_answer(&message)?),
+                MessageUpdate::Remove(_) => {}
+            }
+        }
+        if own > 1 {
+            return Err(format!("`{}` answers its call {own} times", self.call.name));
+        }
+        let message = Some(message).filter(|_| own == 0);
+        Ok(ToolCallResult {
+            message,
+            graph_command: Some(here),
+            parent_command: out,
+            has_goto: turns,
+            clears_messages: clears,
+        })
+    }
+
+    /// Returns true if a message is the result of this call.
+    fn is_answer(&self, message: &Message) -> Result<bool, String> {
+        let answered = message.tool_call_id.as_deref().filter(|_| message.role == Role::Tool);
+        match answered {
+            Some(id) if id == self.call.id => Ok(true),
+            Some(id) if self.turn.calls().any(|(_, call)| call.id == id) => {
+                Err(format!("`{}` answers a call that is not its own", self.call.name))
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Returns the message edits of an update; an update that replaces the list removes all messages first.
+fn edits(update: &Map<String, Value>, field: &str) -> Vec<MessageUpdate> {
+    let Some(value) = update.get(field) else { return Vec::new() };
+    let (value, replaces) = match as_overwrite(value.clone()) {
+        Ok(value) => (value, true),
+        Err(value) => (value, false),
+    };
+    // An invalid value is rejected by the reducer, which reports its location.
+    let edits = MessageUpdates::try_from(value).unwrap_or_default().0;
+    replaces.then_some(MessageUpdate::RemoveAll).into_iter().chain(edits).collect()
+}
+
+/// Truncates content to `cap` bytes, and returns its original size if it was longer.
+fn capped(content: Content, cap: usize) -> (Content, Option<usize>) {
+    let size = |part: &ContentPart| match part {
+        ContentPart::Text { text, .. } => text.len(),
+        other => serde_json::to_string(other).map_or(0, |text| text.len()),
+    };
+    let whole = match &content {
+        Content::Text(text) => text.len(),
+        Content::Parts(parts) => parts.iter().map(size).sum(),
+    };
+    if whole <= cap {
+        return (content, None);
+    }
+    let mut room = cap;
+    let mut cut = |part: ContentPart| {
+        let length = size(&part);
+        let fits = length <= room;
+        let left = room;
+        room = room.saturating_sub(length);
+        match part {
+            part if fits => part,
+            ContentPart::Text { text, .. } => ContentPart::text(truncate_output(&text, left)),
+            _ => ContentPart::text(format!("[left out: a part of {length} bytes]")),
+        }
+    };
+    let content = match content {
+        Content::Text(text) => Content::Text(truncate_output(&text, cap)),
+        Content::Parts(parts) => Content::Parts(parts.into_iter().map(&mut cut).collect()),
+    };
+    (content, Some(whole))
+}
+
+/// Combines the results of all calls of a message: messages and updates in the order of the calls, and all goto
+/// targets.
+pub(super) fn combine(
+    cx: &TaskContext,
+    field: &str,
+    turn: &PendingToolCalls,
+    all: Vec<ToolCallResult>,
+) -> Result<TaskOutput, NodeError> {
+    let schema = &cx.0.shared.program.topology.schema;
+    let outward = outward(cx, field, turn, &all)?;
+    // If the history was removed, a result would have no call.
+    let clears = all.iter().any(|settled| settled.clears_messages);
+    let mut output = TaskOutput::default();
+    let mut answers = Vec::new();
+    for settled in all {
+        answers.extend(settled.message.filter(|_| !clears).map(MessageUpdate::Put));
+        let Some(here) = settled.graph_command else { continue };
+        if !here.updates.is_empty() {
+            output.updates.extend(answered(schema, field, &mut answers));
+            output.updates.extend(here.updates.into_iter().map(UncheckedUpdate::Json));
+        }
+        if settled.has_goto {
+            let goto = output.goto.get_or_insert_default();
+            *goto = merge_goto(std::mem::take(goto), &here.goto, here.sends);
+        } else {
+            output.sends.extend(here.sends.into_iter().map(sent));
+        }
+    }
+    output.updates.extend(answered(schema, field, &mut answers));
+    output.parent_command = outward.map(|outward| Box::new(outward.into()));
+    Ok(output)
+}
+
+/// Returns the tool messages of all calls.
+///
+/// # Errors
+/// Returns an error if a call returned a command.
+pub(super) fn messages(settled: Vec<ToolCallResult>) -> Result<Vec<Message>, NodeError> {
+    let all = settled.into_iter().map(|settled| match settled {
+        ToolCallResult { message: Some(message), graph_command: None, parent_command: None, .. } => Ok(message),
+        _ => {
+            let error =
+                Error::new(ErrorCode::InvalidRoute, "a tool gave a command, and runs where nobody can carry it out");
+            Err(error.with_help("run it in a `ToolNode` of the graph").into())
+        }
+    });
+    all.collect()
+}
+
+/// Returns the tool messages so far as an update.
+fn answered(schema: &Schema, field: &str, answers: &mut Vec<MessageUpdate>) -> Option<UncheckedUpdate> {
+    let field = schema.find(field).filter(|_| !answers.is_empty())?;
+    let value = AnyValue::native(MessageUpdates(std::mem::take(answers)));
+    let mut update = Update::new();
+    update.push(Write { field, mode: WriteMode::Reduce, value });
+    Some(UncheckedUpdate::Typed(update))
+}
+
+fn merge_goto(mut go: Goto, names: &[String], sends: Vec<(String, StoredSend)>) -> Goto {
+    for name in names {
+        let hop = Goto::node(name.as_str());
+        if !go.targets().any(|known| hop.targets().any(|hop| hop == known)) {
+            go.extend(hop);
+        }
+    }
+    sends.into_iter().for_each(|send| go = std::mem::take(&mut go).and_send(sent(send)));
+    go
+}
+
+fn sent((node, StoredSend { payload, timeout, .. }): (String, StoredSend)) -> SendTo {
+    SendTo { node: node.as_str().into(), payload, timeout }
+}
+
+/// Combines the commands for ancestor graphs into one. A command that ends this graph would discard the results of
+/// the other calls: they are added to the command if the target graph has a message list with the same name.
+fn outward(
+    cx: &TaskContext,
+    field: &str,
+    turn: &PendingToolCalls,
+    all: &[ToolCallResult],
+) -> Result<Option<StoredParentCommand>, NodeError> {
+    let mut commands = all.iter().filter_map(|settled| settled.parent_command.as_ref());
+    let Some(mut whole) = commands.next().cloned() else { return Ok(None) };
+    for command in commands {
+        if command.graph != whole.graph {
+            let error = Error::new(ErrorCode::InvalidRoute, "two tools speak to different graphs around this one");
+            return Err(error.with_help("hand over to one graph at a time").into());
+        }
+        whole.updates.extend(command.updates.iter().cloned());
+        whole.sends.extend(command.sends.iter().cloned());
+        let new: Vec<String> = command.goto.iter().filter(|name| !whole.goto.contains(name)).cloned().collect();
+        whole.goto.extend(new);
+    }
+    if !has_messages(cx, whole.graph.as_deref(), field) {
+        return Ok(Some(whole));
+    }
+    let said: Vec<MessageUpdate> = whole.updates.iter().flat_map(|update| edits(update, field)).collect();
+    let is_said = |wanted: &Message| {
+        said.iter()
+            .any(|edit| matches!(edit, MessageUpdate::Put(message) if message.id.is_some() && message.id == wanted.id))
+    };
+    let answers = all.iter().filter_map(|settled| settled.message.as_ref());
+    let missing: Vec<&Message> =
+        std::iter::once(&*turn.message).chain(answers).filter(|wanted| !is_said(wanted)).collect();
+    let missing = serde_json::to_value(missing)?;
+    whole.updates.insert(0, Map::from_iter([(field.to_owned(), missing)]));
+    Ok(Some(whole))
+}
+
+/// Returns true if the target graph has a message list with this name.
+fn has_messages(cx: &TaskContext, graph: Option<&str>, field: &str) -> bool {
+    let mut outer = cx.0.shared.parent_task.as_ref();
+    while let Some(around) = outer {
+        let topology = &around.0.shared.program.topology;
+        if graph.is_none_or(|name| *topology.name == *name) {
+            let known = topology.schema.find(field).map(|id| topology.schema.field(id));
+            return known.is_some_and(|known| known.reducer.as_deref() == Some("add_messages"));
+        }
+        outer = around.0.shared.parent_task.as_ref();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-FWK-79: a long stored result is truncated in events.
+    #[test]
+    fn an_event_tells_no_more_than_the_usual_length() {
+        for (length, is_whole) in [(200_000, true), (4_000_000, false)] {
+            let settled = ToolCallResult::told_with(Message::tool("c1", "x".repeat(length)));
+            let told = settled.event_output();
+            let told = told.as_str().unwrap();
+            assert!(told.len() <= MAX_OUTPUT_BYTES + 100, "{}", told.len());
+            assert_eq!(told.len() == length, is_whole, "{length}");
+        }
+    }
+}

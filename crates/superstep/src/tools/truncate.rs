@@ -1,0 +1,207 @@
+//! Truncation of long texts. JSON stays valid JSON: rows, items and ends of strings are removed, and a note contains
+//! the number.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+/// Maximum number of removals before the text is truncated without parsing.
+const ROUNDS: usize = 64;
+/// Size of the note in bytes, without its entries.
+const NOTE: usize = 64;
+
+/// Truncates a text to about `room` bytes.
+///
+/// In JSON, items are removed from the end of the longest list, or the longest string is truncated; `truncated: true`
+/// and `cut` describe the location and the number of kept items. A list becomes an object with `items`. Any other
+/// text is truncated, and its last line states the number of missing bytes.
+///
+/// ```
+/// use superstep::tools::truncate_output;
+///
+/// let rows: Vec<u32> = (0..1_000).collect();
+/// let short = truncate_output(&serde_json::json!({ "rows": rows, "sql": "select n" }).to_string(), 1_000);
+/// let value: serde_json::Value = serde_json::from_str(&short)?;
+/// assert_eq!((value["truncated"].as_bool(), value["sql"].as_str()), (Some(true), Some("select n")));
+/// assert_eq!(value["cut"]["/rows"]["of"], 1_000);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[must_use]
+pub fn truncate_output(text: &str, room: usize) -> String {
+    if text.len() <= room {
+        return text.to_owned();
+    }
+    match serde_json::from_str(text) {
+        Ok(value @ Value::Object(_)) => short_json(value, text, room),
+        Ok(Value::Array(items)) => short_json(json!({ "items": items }), text, room),
+        _ => {
+            let end = text.floor_char_boundary(room);
+            let missing = text.len() - end;
+            format!("{}\n[cut: {missing} of {} bytes are missing]", &text[..end], text.len())
+        }
+    }
+}
+
+/// Kept lengths by JSON pointer.
+type TruncatedLengths = BTreeMap<String, Value>;
+
+fn short_json(mut value: Value, text: &str, room: usize) -> String {
+    let mut cuts = TruncatedLengths::new();
+    for _ in 0..ROUNDS {
+        let noted: usize = cuts.iter().map(|(place, cut)| place.len() + cut.to_string().len() + NOTE).sum();
+        let over = (value.to_string().len() + noted + NOTE).saturating_sub(room);
+        if over == 0 {
+            return noted_json(value, cuts);
+        }
+        if !drop_bytes(&mut value, String::new(), over, &mut cuts) {
+            break;
+        }
+    }
+    // The value has many parts and none is long. A byte may take up to six bytes as a JSON string.
+    let start = &text[..text.floor_char_boundary(room / 8)];
+    json!({ "truncated": true, "cut": { "": { "kept": start.len(), "of": text.len() } }, "text": start }).to_string()
+}
+
+fn noted_json(mut value: Value, cuts: TruncatedLengths) -> String {
+    if let Some(entries) = value.as_object_mut().filter(|_| !cuts.is_empty()) {
+        entries.insert("truncated".to_owned(), json!(true));
+        entries.insert("cut".to_owned(), json!(cuts));
+    }
+    value.to_string()
+}
+
+/// Removes about `over` bytes at the largest part. Returns false if nothing can be removed.
+fn drop_bytes(value: &mut Value, place: String, over: usize, cuts: &mut TruncatedLengths) -> bool {
+    match value {
+        Value::String(text) if !text.is_empty() => {
+            let kept = text.floor_char_boundary(text.len().saturating_sub(over));
+            note(cuts, place, kept, text.len());
+            text.truncate(kept);
+            true
+        }
+        Value::Array(items) => {
+            let sizes: Vec<usize> = items.iter().map(size).collect();
+            if let Some(longest) = dominant(&sizes) {
+                return drop_bytes(&mut items[longest], format!("{place}/{longest}"), over, cuts);
+            }
+            let kept = fitting(&sizes, over);
+            note(cuts, place, kept, items.len());
+            items.truncate(kept);
+            !sizes.is_empty()
+        }
+        Value::Object(entries) => leave_out_entry(entries, &place, over, cuts),
+        _ => false,
+    }
+}
+
+fn leave_out_entry(entries: &mut Map<String, Value>, place: &str, over: usize, cuts: &mut TruncatedLengths) -> bool {
+    let sizes: Vec<usize> = entries.values().map(size).collect();
+    let longest = (0..sizes.len()).max_by_key(|at| sizes[*at]);
+    let Some((name, entry)) = longest.and_then(|at| entries.iter_mut().nth(at)) else { return false };
+    // Names describe the values, so an entry is shortened but never removed.
+    let name = name.replace('~', "~0").replace('/', "~1");
+    drop_bytes(entry, format!("{place}/{name}"), over, cuts)
+}
+
+/// Returns the item that is larger than all others together.
+fn dominant(sizes: &[usize]) -> Option<usize> {
+    let whole: usize = sizes.iter().sum();
+    sizes.iter().position(|size| size * 2 > whole)
+}
+
+/// Returns the number of items that stay if at least `over` bytes are removed.
+fn fitting(sizes: &[usize], over: usize) -> usize {
+    let mut gone = 0;
+    let leaving = sizes.iter().rev().take_while(|size| {
+        let goes_on = gone < over;
+        gone += **size + 1;
+        goes_on
+    });
+    sizes.len() - leaving.count()
+}
+
+fn size(value: &Value) -> usize {
+    value.to_string().len()
+}
+
+/// For repeated truncation, the first length counts.
+fn note(cuts: &mut TruncatedLengths, place: String, kept: usize, of: usize) {
+    let cut = cuts.entry(place).or_insert_with(|| json!({ "of": of }));
+    cut["kept"] = json!(kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str, room: usize) -> Value {
+        let short = truncate_output(text, room);
+        assert!(short.len() <= room, "{} bytes in place of {room}", short.len());
+        serde_json::from_str(&short).unwrap()
+    }
+
+    /// R-FWK-79: rows are removed from the end, and the other fields stay.
+    #[test]
+    fn rows_are_left_out_whole() {
+        let rows: Vec<Value> = (0..5_000).map(|row| json!([row, "a \"name\""])).collect();
+        let value = read(&json!({ "columns": ["n", "name"], "rows": rows, "count": 5_000 }).to_string(), 4_096);
+        let kept = value["rows"].as_array().unwrap();
+        assert!(kept.len() > 150, "{}", kept.len());
+        assert_eq!(kept[..], rows[..kept.len()]);
+        assert_eq!(value["cut"], json!({ "/rows": { "kept": kept.len(), "of": 5_000 } }));
+        assert_eq!((&value["columns"], &value["truncated"]), (&json!(["n", "name"]), &json!(true)));
+    }
+
+    /// R-FWK-79: a list, a long string, one item with all of the content, and many small entries are truncated.
+    #[test]
+    fn whatever_is_long_is_shortened() {
+        let list = read(&Value::from((0..9_000).collect::<Vec<u32>>()).to_string(), 2_000);
+        assert_eq!(list["cut"]["/items"]["of"], 9_000);
+        let text = read(&json!({ "path": "a/b", "text": "é\n".repeat(9_000) }).to_string(), 2_000);
+        assert_eq!((&text["path"], &text["cut"]["/text"]["of"]), (&json!("a/b"), &json!(27_000)));
+        let one = read(&json!({ "hits": [{ "a/b": "x".repeat(9_000) }, { "a/b": "y" }] }).to_string(), 2_000);
+        assert!(one["cut"]["/hits/0/a~1b"]["kept"].as_u64().unwrap() > 1_500, "{one}");
+        assert_eq!(one["hits"][1]["a/b"], "y");
+        let many: Map<String, Value> = (0..9_000).map(|key| (key.to_string(), json!(key))).collect();
+        assert_eq!(read(&Value::Object(many).to_string(), 2_000)["truncated"], true);
+    }
+
+    /// R-FWK-79: a text that is not JSON is truncated at a character boundary, and a short text stays.
+    #[test]
+    fn other_texts_are_cut_with_a_word_about_it() {
+        assert_eq!(truncate_output("[1]", 3), "[1]");
+        assert_eq!(truncate_output("ééé", 3), "é\n[cut: 4 of 6 bytes are missing]");
+        let pretty = format!("{{ {} \"a\": 1 }}", " ".repeat(500));
+        assert_eq!(truncate_output(&pretty, 400), r#"{"a":1}"#, "nothing is missing");
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<i32>().prop_map(Value::from),
+            "\\PC{0,300}".prop_map(Value::from),
+            "[\n\"a]{0,200}".prop_map(Value::from),
+            Just(Value::Null),
+        ];
+        leaf.prop_recursive(4, 80, 20, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..20).prop_map(Value::from),
+                prop::collection::btree_map("[a-z/~]{1,5}", inner, 0..20)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// R-FWK-79: JSON stays valid and becomes short enough, whatever its content.
+        #[test]
+        fn json_stays_json(value in prop::collection::vec(any_json(), 1..20), room in 1_000_usize..4_000) {
+            let text = json!({ "found": value }).to_string();
+            let short = truncate_output(&text, room);
+            prop_assert!(short.len() <= room, "{} of {room}", short.len());
+            let read: Value = serde_json::from_str(&short).unwrap();
+            prop_assert_eq!(read["truncated"] == true, text.len() > room);
+        }
+    }
+}

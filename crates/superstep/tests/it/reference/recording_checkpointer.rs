@@ -1,0 +1,105 @@
+//! A checkpointer that records its commits, and fails where a test requires it.
+
+use std::sync::{Arc, Mutex};
+
+use superstep::core::checkpoint::TaskEntry;
+use superstep::core::delegate_checkpointer;
+use superstep::core::port::{Checkpointer, Commit};
+use superstep::{Error, ErrorCode, MemoryCheckpointer, Result};
+
+/// Operation of a checkpointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CheckpointerCall {
+    Acquire,
+    Commit,
+    Load,
+    History,
+    Threads,
+    Status,
+    Namespaces,
+    Delete,
+    Copy,
+    Prune,
+    Stats,
+    Events,
+}
+
+/// A wrapper of the in-memory checkpointer. Commits take time, so that callers that do not wait for them are
+/// detected.
+#[derive(Clone, Default)]
+pub(super) struct RecordingCheckpointer(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    disk: MemoryCheckpointer,
+    said: Mutex<Vec<String>>,
+    broken: Mutex<Option<(CheckpointerCall, usize)>>,
+}
+
+impl RecordingCheckpointer {
+    /// Returns the wrapped checkpointer, which always works.
+    pub(super) fn disk(&self) -> &MemoryCheckpointer {
+        &self.0.disk
+    }
+
+    /// Fails at this operation, after it has succeeded this many times. `None` repairs it.
+    pub(super) fn break_at(&self, ask: Option<(CheckpointerCall, usize)>) {
+        *self.0.broken.lock().unwrap() = ask;
+    }
+
+    /// Returns start and end of every commit since the last call, with its content.
+    pub(super) fn said(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.said.lock().unwrap())
+    }
+
+    fn say(&self, what: String) {
+        self.0.said.lock().unwrap().push(what);
+    }
+
+    fn asked(&self, ask: CheckpointerCall) -> Result<&MemoryCheckpointer> {
+        if let Some((broken, works)) = &mut *self.0.broken.lock().unwrap()
+            && *broken == ask
+        {
+            if *works == 0 {
+                return Err(Error::new(ErrorCode::StoreUnavailable, format!("the disk is gone ({ask:?})")));
+            }
+            *works -= 1;
+        }
+        Ok(&self.0.disk)
+    }
+}
+
+/// Returns the tasks whose results a commit contains, and the step of its checkpoint.
+fn contents(commit: &Commit) -> String {
+    let kept = commit.pending.iter().filter(|pending| matches!(pending.entry, TaskEntry::Done(_)));
+    let mut words: Vec<String> = kept.map(|pending| pending.node.to_string()).collect();
+    words.extend(commit.checkpoint.iter().map(|checkpoint| format!("step {}", checkpoint.step)));
+    words.join(" ")
+}
+
+impl Checkpointer for RecordingCheckpointer {
+    delegate_checkpointer!(this => this.0.disk; release);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Acquire)?; acquire);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Load)?; load);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::History)?; history);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Threads)?; threads);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Status)?; status);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Namespaces)?; namespaces);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Delete)?; delete_thread);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Copy)?; copy_thread);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Prune)?; prune);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Stats)?; stats);
+    delegate_checkpointer!(this => this.asked(CheckpointerCall::Events)?; events, last_event_number, delete_events);
+
+    async fn commit(&self, commit: &Commit) -> Result<()> {
+        let disk = self.asked(CheckpointerCall::Commit)?;
+        let contents = contents(commit);
+        self.say(format!("begin {contents}"));
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        disk.commit(commit).await?;
+        self.say(format!("end {contents}"));
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! Events of tool calls.
+
+use serde_json::{Value, json};
+use superstep::prelude::*;
+use superstep::tools::{ToolProgress, ToolSpec, tool_fn};
+use superstep::{EventKind, RunStream, ToolEvent};
+
+use super::{Chat, asks, graph};
+
+/// Counts to two, slowly.
+#[tool]
+async fn count(progress: ToolProgress) -> String {
+    progress.send(1).await;
+    progress.send(2).await;
+    "two".to_owned()
+}
+
+/// Asks before it does anything.
+#[tool]
+async fn asking(ask: Interrupts) -> Result<String, ToolError> {
+    Ok(ask.raise::<String>("what?", Value::Null).await?)
+}
+
+async fn heard<T: Unpin>(mut stream: RunStream<T>) -> Vec<String> {
+    let mut heard = Vec::new();
+    while let Some(event) = stream.next().await {
+        let EventKind::Tool { call, what } = event.kind else { continue };
+        let what = match what {
+            ToolEvent::Started { input } => format!("started {input}"),
+            ToolEvent::Progress { value } => format!("progress {value}"),
+            ToolEvent::Ended { output, .. } => format!("ended {output}"),
+            ToolEvent::Failed { error, attempt, will_retry } => format!("failed {attempt} {will_retry} {error}"),
+            _ => "something new".to_owned(),
+        };
+        heard.push(format!("{} {} {} {what}", call.call, call.tool, call.node));
+    }
+    heard
+}
+
+/// R-FWK-79: a run with a subscriber publishes start, progress and end of tool calls; an interrupted tool publishes
+/// nothing more, and no failure, until it is resumed.
+#[tokio::test]
+async fn a_watched_run_tells_of_its_tools() {
+    let fails = tool_fn(ToolSpec::new("fails", "Fails."), async |(): (), _cx| Err::<(), _>(ToolError::new("no")));
+    let graph = graph(ToolNode::new([count(), asking(), fails]));
+    let calls = [("count", json!({})), ("asking", json!({})), ("fails", json!({})), ("gone", json!({}))];
+    let mut first = heard(graph.invoke(Chat::input().messages(asks(&calls))).thread("t").stream()).await;
+    first.sort_by_key(|line| line[..2].to_owned());
+    assert_eq!(
+        first,
+        [
+            "c0 count tools started {}",
+            "c0 count tools progress 1",
+            "c0 count tools progress 2",
+            "c0 count tools ended \"two\"",
+            "c1 asking tools started {}",
+            "c2 fails tools started {}",
+            "c2 fails tools failed 1 false `fails` failed: no",
+            "c3 gone tools started {}",
+            "c3 gone tools failed 1 false no tool `gone`; known: `asking`, `count`, `fails`",
+        ]
+    );
+    let second = heard(graph.resume("t", "well").stream()).await;
+    assert_eq!(second, ["c1 asking tools started {}", "c1 asking tools ended \"well\""]);
+}

@@ -1,8 +1,0 @@
-/** The shape of what is still to come. */
-export function Skeleton({ lines }: { lines: number }) {
-  return (
-    <div class="skeleton" aria-hidden="true">
-      {Array.from({ length: lines }, (_, line) => <span key={line} />)}
-    </div>
-  );
-}

@@ -1,0 +1,132 @@
+//! External programs: locating and running those of PostgreSQL, and Python environments with packages.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Returns a command for a program of PostgreSQL that does not run as root, which the server rejects.
+///
+/// # Errors
+/// Returns an error if the program is not installed.
+pub fn postgres(name: &str) -> Result<Command, String> {
+    start(&binary(name)?)
+}
+
+/// Returns a command for a program that does not run as root.
+///
+/// # Errors
+/// Returns an error if the program does not exist.
+pub(crate) fn start(program: &Path) -> Result<Command, String> {
+    if !program.is_file() {
+        return Err(format!("there is no `{}`", program.display()));
+    }
+    if !is_root() {
+        return Ok(Command::new(program));
+    }
+    let mut command = Command::new("runuser");
+    command.args(["-u", "postgres", "--"]).arg(program).current_dir("/");
+    Ok(command)
+}
+
+/// Returns a `psql` command whose output is discarded unless the caller changes that.
+///
+/// # Errors
+/// Returns an error if `psql` is not installed.
+pub fn client(url: &str) -> Result<Command, String> {
+    let mut psql = Command::new(binary("psql")?);
+    psql.args(["-X", "-q", "-A", "-t", url]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(psql)
+}
+
+/// Runs a program to its end and returns its output.
+///
+/// # Errors
+/// Returns an error if the program does not start or exits with an error.
+pub fn run(command: &mut Command) -> Result<String, String> {
+    // A started server would keep a pipe open, so the output goes to a file.
+    let unsaid = |error: std::io::Error| format!("no file for what {command:?} says: {error}");
+    let mut said = unnamed_file().map_err(unsaid)?;
+    let (out, err) = (said.try_clone().map_err(unsaid)?, said.try_clone().map_err(unsaid)?);
+    let status = command.stdin(Stdio::null()).stdout(out).stderr(err).status();
+    let mut text = Vec::new();
+    let read = said.seek(SeekFrom::Start(0)).and_then(|_| said.read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text);
+    match (status, read) {
+        (Ok(status), Ok(_)) if status.success() => Ok(text.trim().to_owned()),
+        (Ok(status), _) => Err(format!("{command:?} ended with {status}: {text}")),
+        (Err(error), _) => Err(format!("{command:?} could not be started: {error}")),
+    }
+}
+
+/// Opens a temporary file without a name.
+fn unnamed_file() -> std::io::Result<File> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = format!("superstep-said-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let path = std::env::temp_dir().join(name);
+    let file = File::options().create(true).truncate(true).read(true).write(true).open(&path)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
+}
+
+/// Returns the Python of a virtual environment in a folder with these packages, installed once. May be called
+/// concurrently.
+///
+/// # Errors
+/// Returns an error if there is no Python or the packages cannot be installed.
+pub(crate) fn python_venv(home: &Path, packages: &[&str]) -> Result<PathBuf, String> {
+    let unkept = |error: std::io::Error| format!("{}: {error}", home.display());
+    std::fs::create_dir_all(home).map_err(unkept)?;
+    let lock = File::create(home.join("lock")).map_err(unkept)?;
+    lock.lock().map_err(unkept)?;
+    let (python, note, wanted) = (home.join("bin/python"), home.join("installed"), packages.join(" "));
+    if std::fs::read_to_string(&note).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(home))?;
+    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run(Command::new(&python).args(words).args(packages))?;
+    std::fs::write(&note, wanted).map_err(unkept)?;
+    Ok(python)
+}
+
+pub(crate) fn is_root() -> bool {
+    // The owner of this entry is the user of the process.
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
+}
+
+/// Locates a program of PostgreSQL in the search path or in the folders of Debian.
+fn binary(name: &str) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    folders.sort();
+    folders.extend(std::env::split_paths(&path));
+    folders.push(PathBuf::from("/usr/sbin"));
+    let found = folders.iter().rev().map(|folder| folder.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        format!(
+            "there is no `{name}`: install it (Debian: `apt-get install postgresql pgbouncer`), or run `cargo xtask test`"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_said_is_given() {
+        assert_eq!(run(Command::new("echo").arg("so")).unwrap(), "so");
+        let problem = run(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
+        assert!(problem.contains("why") && problem.contains('3'), "{problem}");
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_named_with_its_package() {
+        let problem = postgres("no-such-program").unwrap_err();
+        assert!(problem.contains("`no-such-program`") && problem.contains("apt-get install postgresql"), "{problem}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Third-party MCP servers for tests of a client: installed once from npm and PyPI in a folder. Without `npm` or
+//! `python3` the tests fail.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run;
+
+/// Packages from npm, in the versions for which the tests were written.
+const FROM_NPM: [&str; 2] =
+    ["@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"];
+/// Package from PyPI.
+const FROM_PYPI: &str = "mcp-server-time==2026.10.19";
+
+/// The installed servers.
+#[derive(Debug)]
+pub struct McpServers {
+    folder: PathBuf,
+}
+
+impl McpServers {
+    /// Returns the servers in a folder and installs missing ones first. May be called concurrently.
+    ///
+    /// # Errors
+    /// Returns an error if `npm` or `python3` is missing or the packages cannot be installed.
+    pub fn ensure(folder: PathBuf) -> Result<Self, String> {
+        let unkept = |error: std::io::Error| format!("{}: {error}", folder.display());
+        std::fs::create_dir_all(&folder).map_err(unkept)?;
+        let lock = File::create(folder.join("lock")).map_err(unkept)?;
+        lock.lock().map_err(unkept)?;
+        let servers = Self { folder };
+        if !(servers.everything().is_file() && servers.filesystem().is_file()) {
+            let quietly = ["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"];
+            run(Command::new("npm").args(quietly).arg(servers.folder.join("node")).args(FROM_NPM))
+                .map_err(|problem| missing("npm", &problem))?;
+        }
+        if !servers.time().is_file() {
+            let home = servers.folder.join("python");
+            run(Command::new("python3").args(["-m", "venv"]).arg(&home))
+                .map_err(|problem| missing("python3", &problem))?;
+            let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", FROM_PYPI];
+            run(Command::new(home.join("bin/python")).args(install))?;
+        }
+        Ok(servers)
+    }
+
+    /// Returns the server that uses every feature of the protocol.
+    #[must_use]
+    pub fn everything(&self) -> PathBuf {
+        self.node("mcp-server-everything")
+    }
+
+    /// Returns the server for files; its arguments are the accessible folders.
+    #[must_use]
+    pub fn filesystem(&self) -> PathBuf {
+        self.node("mcp-server-filesystem")
+    }
+
+    /// Returns the server for time zones.
+    #[must_use]
+    pub fn time(&self) -> PathBuf {
+        self.folder.join("python/bin/mcp-server-time")
+    }
+
+    fn node(&self, name: &str) -> PathBuf {
+        Path::new(&self.folder).join("node/node_modules/.bin").join(name)
+    }
+}
+
+fn missing(program: &str, problem: &str) -> String {
+    format!("the MCP servers of others cannot be got with `{program}`; it must be installed: {problem}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_missing_is_named() {
+        let problem = missing("npm", &run(&mut Command::new("no-such-program")).unwrap_err());
+        assert!(problem.contains("`npm`") && problem.contains("no-such-program"), "{problem}");
+    }
+}

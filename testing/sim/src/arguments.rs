@@ -1,0 +1,100 @@
+//! The command line.
+
+use superstep::core::seeded_bugs::SeededBug;
+
+/// Usage text of `superstep-sim`.
+pub(crate) const USAGE: &str = "superstep-sim [--schedules N] [--seed S] [--threads T] [--planted NAME|none] [--json]
+superstep-sim --seed S --schedule K [--planted NAME] [--trace]";
+
+/// Parsed command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Arguments {
+    pub(crate) schedules: u64,
+    pub(crate) seed: u64,
+    pub(crate) threads: usize,
+    pub(crate) planted: SeededBugSelection,
+    /// Runs only this schedule of the seed.
+    pub(crate) schedule: Option<u32>,
+    pub(crate) trace: bool,
+    pub(crate) json: bool,
+}
+
+/// Selection of the seeded bugs to find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SeededBugSelection {
+    /// All seeded bugs, before the schedules without bugs.
+    All,
+    /// No seeded bugs.
+    None,
+    /// Only this bug, without other schedules.
+    Only(SeededBug),
+}
+
+impl Arguments {
+    /// Parses the command line.
+    ///
+    /// # Errors
+    /// Returns an error text if an argument is invalid.
+    pub(crate) fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut read = Self {
+            schedules: 200_000,
+            seed: 1,
+            threads,
+            planted: SeededBugSelection::All,
+            schedule: None,
+            trace: false,
+            json: false,
+        };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("`{word}` needs a value"));
+            match word.as_str() {
+                "--schedules" => read.schedules = number(&word, &value()?)?,
+                "--seed" => read.seed = number(&word, &value()?)?,
+                "--threads" => read.threads = number(&word, &value()?)?,
+                "--schedule" => read.schedule = Some(number(&word, &value()?)?),
+                "--planted" => read.planted = SeededBugSelection::read(&value()?)?,
+                "--trace" => read.trace = true,
+                "--json" => read.json = true,
+                _ => return Err(format!("`{word}` is not known\n{USAGE}")),
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+    text.replace('_', "").parse().map_err(|_| format!("`{name}` needs a number, not `{text}`"))
+}
+
+impl SeededBugSelection {
+    fn read(name: &str) -> Result<Self, String> {
+        if name == "none" {
+            return Ok(Self::None);
+        }
+        let names = || SeededBug::ALL.iter().map(|bug| bug.name()).collect::<Vec<_>>().join(", ");
+        let found = SeededBug::ALL.iter().find(|bug| bug.name() == name);
+        found.map(|bug| Self::Only(*bug)).ok_or_else(|| format!("no bug `{name}`; there are {}", names()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Arguments, String> {
+        Arguments::read(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_command_line_is_read_or_refused() {
+        let arguments = read("--schedules 1_000 --seed 7 --threads 3 --planted no-fence --json").unwrap();
+        assert_eq!((arguments.schedules, arguments.seed, arguments.threads), (1_000, 7, 3));
+        assert_eq!(arguments.planted, SeededBugSelection::Only(SeededBug::NoFence));
+        assert!(arguments.json && !arguments.trace);
+        assert_eq!(read("--seed x").unwrap_err(), "`--seed` needs a number, not `x`");
+        assert_eq!(read("--schedule").unwrap_err(), "`--schedule` needs a value");
+        assert!(read("--planted nothing").unwrap_err().contains("arrival-order-fold"));
+        assert!(read("--fast").is_err());
+    }
+}

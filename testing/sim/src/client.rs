@@ -1,0 +1,262 @@
+//! A simulated client with goals for a thread, which reacts to errors as a client should: it reads the thread and
+//! continues.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use superstep::core::checkpoint::Interrupt;
+use superstep::core::id::InterruptId;
+use superstep::core::port::{Clock, SharedCheckpointer};
+use superstep::{ErrorCode, EventKind, Outcome, Result, ResumeValues, RunBuilder, RunControl, RunEnd, StateSnapshot};
+
+use crate::checkpointer_backend::THREAD;
+use crate::faulty_checkpointer::FaultyCheckpointer;
+use crate::graphs::SimGraph;
+use crate::invariants::{Fact, Rule};
+use crate::process::{AwaitPoint, Process};
+use crate::scenario::{ClientStep, ScenarioInstance};
+use crate::state::SimState;
+
+/// Compiled graphs of the processes that run at the same time.
+pub(crate) type ProcessGraphs = [SimGraph; 3];
+
+/// A client with goals for a thread.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) case: Arc<ScenarioInstance>,
+    pub(crate) flows: Arc<ProcessGraphs>,
+}
+
+/// The thread as the client reads it.
+struct ObservedThread {
+    stands: ThreadPhase,
+    inputs: Vec<u64>,
+    notes: Vec<u64>,
+}
+
+/// Status of the thread.
+enum ThreadPhase {
+    New,
+    Interrupted(Vec<Interrupt>),
+    HasNextTasks,
+    Idle,
+}
+
+/// Next action of the client.
+enum ClientAction {
+    Send(u64),
+    SendBoth(u64, u64),
+    Note(u64),
+    Answer(Vec<Interrupt>),
+    Continue,
+}
+
+impl Client {
+    /// Reads the thread and performs the remaining actions.
+    ///
+    /// # Errors
+    /// Returns the first error; the caller starts again.
+    pub(crate) async fn run(self, process: Process) -> Result<()> {
+        let mut sight = self.look(&process).await?;
+        self.resume_twice(&process, &sight).await?;
+        while let Some(action) = self.next(&sight) {
+            if process.is_zombie() {
+                return self.resume_after_lease_loss(&process, &sight).await;
+            }
+            sight = match action {
+                ClientAction::Send(number) => self.send(&process, number).await?,
+                ClientAction::SendBoth(one, other) => self.send_both(&process, one, other).await?,
+                ClientAction::Note(number) => self.note(&process, number).await?,
+                ClientAction::Answer(questions) => self.answer(&process, &questions).await?,
+                ClientAction::Continue => self.perform(&process, self.flow(&process).continue_thread(THREAD)).await?,
+            };
+        }
+        Ok(())
+    }
+
+    fn flow(&self, process: &Process) -> &SimGraph {
+        &self.flows[process.number % self.flows.len()]
+    }
+
+    /// Returns the next remaining action.
+    fn next(&self, sight: &ObservedThread) -> Option<ClientAction> {
+        match &sight.stands {
+            ThreadPhase::HasNextTasks => return Some(ClientAction::Continue),
+            ThreadPhase::Interrupted(questions) => {
+                let note = self.case.note_at(questions.len()).filter(|note| !sight.notes.contains(note));
+                return Some(note.map_or_else(|| ClientAction::Answer(questions.clone()), ClientAction::Note));
+            }
+            ThreadPhase::New | ThreadPhase::Idle => {}
+        }
+        let is_missing = |number: &u64| !sight.inputs.contains(number);
+        self.case.items.iter().find_map(|item| match item {
+            ClientStep::Input(number) => is_missing(number).then_some(ClientAction::Send(*number)),
+            ClientStep::Note(number) => (!sight.notes.contains(number)).then_some(ClientAction::Note(*number)),
+            ClientStep::Pair(one, other) => match (is_missing(one), is_missing(other)) {
+                (true, true) => Some(ClientAction::SendBoth(*one, *other)),
+                (true, false) => Some(ClientAction::Send(*one)),
+                (false, true) => Some(ClientAction::Send(*other)),
+                (false, false) => None,
+            },
+        })
+    }
+
+    async fn look(&self, process: &Process) -> Result<ObservedThread> {
+        let threads = self.flow(process).threads().checkpointer(FaultyCheckpointer(process.clone()));
+        let sight = match threads.get_state(THREAD).await {
+            Ok(snapshot) => ObservedThread::of(&snapshot),
+            Err(error) if error.code() == ErrorCode::NotFound => {
+                ObservedThread { stands: ThreadPhase::New, inputs: Vec::new(), notes: Vec::new() }
+            }
+            Err(error) => return Err(error),
+        };
+        process.check_observed_inputs(&sight.inputs);
+        Ok(sight)
+    }
+
+    async fn send(&self, process: &Process, number: u64) -> Result<ObservedThread> {
+        self.perform(process, self.flow(process).invoke(self.case.input(number))).await
+    }
+
+    /// Sends two inputs concurrently; returns the first error.
+    async fn send_both(&self, process: &Process, one: u64, other: u64) -> Result<ObservedThread> {
+        let (first, second) = tokio::join!(self.send(process, one), self.send(process, other));
+        first?;
+        second?;
+        self.look(process).await
+    }
+
+    async fn note(&self, process: &Process, number: u64) -> Result<ObservedThread> {
+        let threads = self.flow(process).threads().checkpointer(FaultyCheckpointer(process.clone()));
+        let update =
+            threads.update_state(THREAD, SimState::update().notes(number)).environment(Arc::new(process.clone()));
+        let checkpoint = update.await?;
+        process.check_checkpoint(checkpoint);
+        self.look(process).await
+    }
+
+    async fn answer(&self, process: &Process, questions: &[Interrupt]) -> Result<ObservedThread> {
+        let is_one = self.case.is_patient() || process.one_in(2);
+        let first = if is_one { process.below(questions.len()) } else { 0 };
+        let chosen = if is_one { &questions[first..=first] } else { questions };
+        let ids: Vec<InterruptId> = chosen.iter().map(|question| question.id).collect();
+        process.sends_answers(&ids);
+        let flow = self.flow(process);
+        // A resume value without an id goes to the interrupt that is open when it arrives, so it is only used without
+        // a concurrent process.
+        let is_brief = process.one_in(2) && !process.has_rival();
+        let run = match questions {
+            [question] if is_brief => flow.resume(THREAD, value(question)),
+            _ => flow.resume_with(
+                THREAD,
+                chosen.iter().map(|asked| (asked.id, json!(value(asked)))).collect::<ResumeValues>(),
+            ),
+        };
+        let sight = self.perform(process, run).await?;
+        if process.one_in(6) {
+            self.answer_again(process, ids[0]).await?;
+        }
+        Ok(sight)
+    }
+
+    /// Resumes an interrupt a second time with another value, which must be rejected.
+    async fn answer_again(&self, process: &Process, id: InterruptId) -> Result<()> {
+        let answers = ResumeValues::from([(id, json!(1_000))]);
+        let run = self.prepared(process, self.flow(process).resume_with(THREAD, answers));
+        match run.await {
+            Ok(_) => process.report(Rule::AnsweredOnce.broken(format!("a second answer to question {id} was taken"))),
+            Err(error) if error.code() == ErrorCode::InvalidResume => process.counts(Fact::SecondAnswersRefused),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Resumes an interrupt again: a client that restarts may not know whether its resume value was accepted.
+    async fn resume_twice(&self, process: &Process, sight: &ObservedThread) -> Result<()> {
+        let open: &[Interrupt] = if let ThreadPhase::Interrupted(questions) = &sight.stands { questions } else { &[] };
+        let closed = process.answered_before(open);
+        match closed {
+            Some(id) if process.one_in(4) => self.answer_again(process, id).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Resumes interrupts after losing the thread: only one of the two resume values may count.
+    async fn resume_after_lease_loss(&self, process: &Process, sight: &ObservedThread) -> Result<()> {
+        if let ThreadPhase::Interrupted(questions) = &sight.stands
+            && !self.case.is_patient()
+            && process.one_in(2)
+        {
+            self.answer(process, questions).await?;
+        }
+        Ok(())
+    }
+
+    fn prepared(&self, process: &Process, run: RunBuilder<SimState, Process>) -> RunBuilder<SimState, Process> {
+        let control = RunControl::new();
+        process.course().runs(process.number, &control);
+        run.thread(THREAD)
+            .context(process.clone())
+            .checkpointer(SharedCheckpointer::new(FaultyCheckpointer(process.clone())))
+            .clock(process.clone())
+            .environment(Arc::new(process.clone()))
+            .max_concurrency(self.case.at_once)
+            .control(control)
+    }
+
+    /// Runs and compares the reported result with the stored data.
+    async fn perform(&self, process: &Process, run: RunBuilder<SimState, Process>) -> Result<ObservedThread> {
+        let failures = process.course().failures;
+        let run = self.prepared(process, run);
+        let result = if process.one_in(3) { watched(process, run).await } else { run.await };
+        process.course().rests(process.number);
+        let alone = !self.case.is_pair();
+        process.check_outcome(&result, alone.then_some(failures));
+        result.map(|outcome| ObservedThread::told(&outcome))
+    }
+}
+
+/// Runs with a slow subscriber of its events.
+async fn watched(process: &Process, run: RunBuilder<SimState, Process>) -> Result<Outcome<SimState>> {
+    let mut stream = run.stream();
+    while let Some(event) = stream.next().await {
+        if let EventKind::Machine(told) = &event.kind {
+            process.check_event(event.namespace(), told);
+        }
+        if process.one_in(8) {
+            process.pause(AwaitPoint::Reader).await;
+        }
+    }
+    stream.finish().await
+}
+
+/// Waits like a client that retries later.
+pub(crate) async fn wait_before_retry(process: &Process) {
+    Clock::sleep(process, Duration::from_millis(25)).await;
+}
+
+fn value(question: &Interrupt) -> u64 {
+    question.name.trim_start_matches('q').parse().unwrap_or(0)
+}
+
+impl ObservedThread {
+    fn of(snapshot: &StateSnapshot<SimState>) -> Self {
+        let open: Vec<Interrupt> = snapshot.interrupts().into_iter().cloned().collect();
+        let stands = match (open.is_empty(), snapshot.next.is_empty()) {
+            (false, _) => ThreadPhase::Interrupted(open),
+            (true, false) => ThreadPhase::HasNextTasks,
+            (true, true) => ThreadPhase::Idle,
+        };
+        Self { stands, inputs: snapshot.state.inputs.clone(), notes: snapshot.state.notes.clone() }
+    }
+
+    fn told(outcome: &Outcome<SimState>) -> Self {
+        let stands = match &outcome.end {
+            RunEnd::Finished => ThreadPhase::Idle,
+            RunEnd::Interrupted(questions) => ThreadPhase::Interrupted(questions.clone()),
+            _ => ThreadPhase::HasNextTasks,
+        };
+        Self { stands, inputs: outcome.state.inputs.clone(), notes: outcome.state.notes.clone() }
+    }
+}

@@ -1,0 +1,195 @@
+//! The checkpointer of one process: the disk, with an await point before and after each effect, and the faults of the
+//! plan.
+
+use superstep::core::checkpoint::{CheckpointNamespace, TaskEntry};
+use superstep::core::delegate_checkpointer;
+use superstep::core::error::{Error, Result};
+use superstep::core::id::{RunId, ThreadId};
+use superstep::core::port::{
+    CheckpointSelector, CheckpointTuple, Checkpointer, Commit, EventsQuery, HistoryQuery, Lease, StoredEvent,
+};
+use superstep::core::seeded_bugs::{SeededBug, is_enabled};
+use superstep::{MemoryCheckpointer, ThreadStatus};
+
+use crate::fault_plan::StoreFault;
+use crate::invariants::Fact;
+use crate::process::{AwaitPoint, Process};
+use crate::simulation::SimulationState;
+
+mod seeded_bugs;
+
+/// The disk as a process sees it.
+pub(crate) struct FaultyCheckpointer(pub(crate) Process);
+
+impl FaultyCheckpointer {
+    /// Makes one call: an await point, the effect unless it fails without one, an await point.
+    async fn call<T>(
+        &self,
+        name: &'static str,
+        effect: impl FnOnce(&mut SimulationState, Option<StoreFault>) -> Result<T>,
+    ) -> Result<T> {
+        self.0.pause(AwaitPoint::Before(name)).await;
+        let result = {
+            let mut course = self.0.course();
+            course.tally.count(Fact::Calls);
+            match course.call() {
+                None => effect(&mut course, None),
+                Some(fault) => {
+                    let _unknown = fault.kept.then(|| effect(&mut course, Some(fault)));
+                    Err(Error::new(fault.code, format!("{name} failed, as the schedule asked")))
+                }
+            }
+        };
+        self.0.pause(AwaitPoint::After(name)).await;
+        result
+    }
+
+    fn commits(&self, course: &mut SimulationState, commit: &Commit, fault: Option<StoreFault>) -> Result<()> {
+        let result = self.save(course, commit, fault);
+        course.note(|| format!("process {} commits {}: {}", self.0.number, spoken(commit), outcome(&result)));
+        let refused = match &result {
+            Ok(()) => {
+                let verdict = course.record.committed(commit).and_then(|()| course.follow.saved(commit));
+                course.judge(verdict);
+                let answers = commit.pending.iter().filter(|known| matches!(known.entry, TaskEntry::Resume(_))).count();
+                course.tally.add(Fact::Answers, answers as u64);
+                course.tally.add(Fact::UnknownCommits, u64::from(fault.is_some()));
+                return result;
+            }
+            Err(error) => course.record.refused(commit, error),
+        };
+        match refused {
+            Ok(true) => course.tally.count(Fact::FencesRefused),
+            Ok(false) if is_clash(course, commit) => course.tally.count(Fact::ClashesRefused),
+            Ok(false) => {}
+            Err(violation) => course.judge(Err(violation)),
+        }
+        result
+    }
+
+    /// Writes to the disk, or incorrectly if a bug is seeded.
+    fn save(&self, course: &SimulationState, commit: &Commit, fault: Option<StoreFault>) -> Result<()> {
+        let disk = &self.0.sim.disk;
+        if is_enabled(SeededBug::NoFence) {
+            return seeded_bugs::ignore_fence(disk, course, commit);
+        }
+        if is_enabled(SeededBug::IdClashReplaced) {
+            return seeded_bugs::overwrite_checkpoint(disk, commit);
+        }
+        let result = disk.commit(commit);
+        if fault.is_some() && is_enabled(SeededBug::RetryUnknownCommit) {
+            seeded_bugs::duplicate_step(disk, commit);
+        }
+        result
+    }
+}
+
+fn is_clash(course: &SimulationState, commit: &Commit) -> bool {
+    commit.checkpoint.as_ref().is_some_and(|checkpoint| course.record.checkpoint(checkpoint.id).is_some())
+}
+
+/// Returns a description of a commit for the trace.
+fn spoken(commit: &Commit) -> String {
+    let step = commit.checkpoint.as_ref().map_or_else(
+        || "no step".to_owned(),
+        |checkpoint| format!("step {} ({:?}, {})", checkpoint.step, checkpoint.source, checkpoint.id),
+    );
+    let known: Vec<String> =
+        commit.pending.iter().map(|known| format!("{} {}", known.node, known.entry.slot())).collect();
+    format!("{step} of graph `{}` with lease {} [{}]", commit.namespace.as_str(), commit.lease.fence, known.join(", "))
+}
+
+fn outcome<T>(result: &Result<T>) -> String {
+    match result {
+        Ok(_) => "ok".to_owned(),
+        Err(error) => error.message().to_owned(),
+    }
+}
+
+impl Checkpointer for FaultyCheckpointer {
+    async fn acquire(&self, _thread: &ThreadId, run: RunId) -> Result<Lease> {
+        let asked = self.call("acquire", |course, _| {
+            self.0.sim.expire_lease(course);
+            let lease = self.0.sim.disk.acquire(run);
+            course.note(|| format!("process {} asks for the thread: {}", self.0.number, outcome(&lease)));
+            if let Ok(lease) = &lease {
+                course.record.acquired(run, lease.fence);
+                course.lease_granted(self.0.number, lease.clone());
+            }
+            lease
+        });
+        let lease = asked.await?;
+        self.0.course().lease_acknowledged(lease.fence);
+        Ok(lease)
+    }
+
+    fn release(&self, lease: &Lease) {
+        let mut course = self.0.course();
+        if !course.is_alive(self.0.number) {
+            return;
+        }
+        course.note(|| format!("process {} gives lease {} back", self.0.number, lease.fence));
+        self.0.sim.disk.release(lease);
+        course.record.released(lease.fence);
+        course.held.take_if(|held| held.lease.fence == lease.fence);
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<()> {
+        if is_enabled(SeededBug::WritesAfterCheckpoint)
+            && let Some((first, second)) = seeded_bugs::split_commit(commit)
+        {
+            self.call("commit", |course, fault| self.commits(course, &first, fault)).await?;
+            return self.call("commit", |course, fault| self.commits(course, &second, fault)).await;
+        }
+        self.call("commit", |course, fault| self.commits(course, commit, fault)).await
+    }
+
+    async fn load(
+        &self,
+        _thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        at: CheckpointSelector,
+    ) -> Result<Option<CheckpointTuple>> {
+        self.call("load", |course, _| {
+            let loaded = self.0.sim.disk.load(namespace, at)?;
+            let pending = loaded.iter().flat_map(|loaded| &loaded.pending);
+            let kept = pending.filter(|known| matches!(known.entry, TaskEntry::Done(_))).count();
+            course.tally.add(Fact::KeptResults, kept as u64);
+            Ok(loaded)
+        })
+        .await
+    }
+
+    async fn history(
+        &self,
+        _thread: &ThreadId,
+        namespace: &CheckpointNamespace,
+        query: &HistoryQuery,
+    ) -> Result<Vec<CheckpointTuple>> {
+        self.call("history", |_, _| self.0.sim.disk.history(namespace, query)).await
+    }
+
+    async fn status(&self, _thread: &ThreadId) -> Result<Option<ThreadStatus>> {
+        self.call("status", |_, _| self.0.sim.disk.status()).await
+    }
+
+    async fn namespaces(&self, _thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
+        self.call("namespaces", |_, _| self.0.sim.disk.namespaces()).await
+    }
+
+    async fn events(&self, _thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
+        self.call("events", |_, _| self.0.sim.disk.events(query)).await
+    }
+
+    async fn last_event_number(&self, _thread: &ThreadId) -> Result<u64> {
+        self.call("last_event", |_, _| self.0.sim.disk.last_event()).await
+    }
+
+    delegate_checkpointer!(_this => not_simulated()?; delete_events);
+    delegate_checkpointer!(_this => not_simulated()?; threads, delete_thread, copy_thread, prune, stats);
+}
+
+/// Returns the error of calls that no schedule makes.
+fn not_simulated() -> Result<&'static MemoryCheckpointer> {
+    Err(Error::internal("the simulation has no part for this"))
+}

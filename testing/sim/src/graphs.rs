@@ -1,0 +1,286 @@
+//! The graphs of the simulation: small graphs that use every feature that the engine persists.
+//!
+//! Built once for each worker and each concurrent process. Their nodes are in `nodes`.
+
+use superstep::prelude::*;
+use superstep::{CompiledGraph, SubgraphPersistence};
+
+use crate::process::Process;
+use crate::state::{SimState, SubgraphState};
+
+mod nodes;
+
+use nodes::*;
+
+/// A graph of the simulation.
+pub(crate) type SimGraph = CompiledGraph<SimState, Process>;
+
+macro_rules! graph_kinds {
+    ($($name:ident = $draw:ident;)*) => {
+        /// Kind of graph.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum GraphKind { $($name,)* }
+
+        impl GraphKind {
+            /// All kinds of graphs.
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Builds and compiles the graph.
+            pub(crate) fn compile(self) -> superstep::Result<SimGraph> {
+                let mut graph = StateGraph::new("sim");
+                match self { $(Self::$name => $draw(&mut graph)?,)* }
+                graph.compile()
+            }
+        }
+    };
+}
+
+graph_kinds! {
+    Chain = chain;
+    Fan = fan;
+    Sends = sends;
+    Deferred = deferred;
+    Question = question;
+    Questions = questions;
+    Parallel = parallel;
+    Inner = inner;
+    Lodger = lodger;
+    Once = once;
+    Retry = retry;
+    Wait = wait;
+}
+
+type SimGraphBuilder = StateGraph<SimState, Process>;
+type BuildResult = superstep::Result<()>;
+
+/// Loop of a, then b or c, then d.
+fn chain(graph: &mut SimGraphBuilder) -> BuildResult {
+    let a = graph.add_node("a", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 1)
+    });
+    let b = graph.add_node("b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 2)
+    });
+    let c = graph.add_node("c", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 3)
+    });
+    let d = graph.add_node("d", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        turns(work, process, cx, 4)
+    });
+    graph.add_edge(START, a).add_edge(b, d).add_edge(c, d);
+    graph.add_conditional_edges(
+        a,
+        move |work: &SimState| if work.round.is_multiple_of(2) { Goto::node(b) } else { Goto::node(c) },
+        [b, c],
+    );
+    graph.add_conditional_edges(
+        d,
+        move |work: &SimState| if work.round < work.laps { Goto::node(a) } else { Goto::end() },
+        [a.into(), END],
+    );
+    Ok(())
+}
+
+/// One node, then four parallel nodes, then one.
+fn fan(graph: &mut SimGraphBuilder) -> BuildResult {
+    let split = graph.add_node("split", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 1)
+    });
+    let first = graph.add_node("first", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 2)
+    });
+    let others = [(3, "second"), (4, "third"), (5, "fourth")].map(|(number, name)| {
+        graph.add_node(name, move |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+            plain(work, process, cx, number)
+        })
+    });
+    let gather = graph.add_node("gather", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 6)
+    });
+    graph.add_edge(START, split).add_edge(split, first).add_join([first, others[0], others[1], others[2]], gather);
+    for other in others {
+        graph.add_edge(split, other);
+    }
+    graph.add_edge(gather, END);
+    Ok(())
+}
+
+/// A task for each of twelve or more items.
+fn sends(graph: &mut SimGraphBuilder) -> BuildResult {
+    let plan = graph.add_node("plan", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 1)
+    });
+    let item = graph.add_node("item", takes_item);
+    let gather = graph.add_node("gather", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 3)
+    });
+    graph.add_edge(START, plan).add_edge(item, gather).add_edge(gather, END);
+    graph.add_conditional_edges(
+        plan,
+        move |work: &SimState| (1..=work.width).map(|at| SendTo::new(item, at)).collect::<Vec<_>>(),
+        [item],
+    );
+    Ok(())
+}
+
+/// A deferred node.
+fn deferred(graph: &mut SimGraphBuilder) -> BuildResult {
+    let a = graph.add_node("a", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 1)
+    });
+    let b = graph.add_node("b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 2)
+    });
+    let c = graph.add_node("c", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 3)
+    });
+    let after_b = graph.add_node("after b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 4)
+    });
+    let last = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| writes(work, process, cx, 5);
+    let last = graph.add_node("last", node(last).defer());
+    graph
+        .add_edge(START, a)
+        .add_edge(a, b)
+        .add_edge(a, c)
+        .add_edge(b, after_b)
+        .add_edge(after_b, last)
+        .add_edge(c, last)
+        .add_edge(last, END);
+    Ok(())
+}
+
+/// An interrupt between two nodes.
+fn question(graph: &mut SimGraphBuilder) -> BuildResult {
+    let a = graph.add_node("a", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 1)
+    });
+    let ask = graph.add_node("ask", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        asks(work, process, cx, 2, &["q1"])
+    });
+    let b = graph.add_node("b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 3)
+    });
+    graph.add_sequence([START, a.into(), ask.into(), b.into(), END]);
+    Ok(())
+}
+
+/// Two consecutive interrupts in one node, two concurrent ones in the next.
+fn questions(graph: &mut SimGraphBuilder) -> BuildResult {
+    let ask =
+        |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| asks(work, process, cx, 1, &["q1", "q2"]);
+    let ask = graph.add_node("ask", ask);
+    let both = graph.add_node("both", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        asks_two(work, process, cx, 2)
+    });
+    graph.add_sequence([START, ask.into(), both.into(), END]);
+    Ok(())
+}
+
+/// Two nodes with interrupts parallel to one without.
+fn parallel(graph: &mut SimGraphBuilder) -> BuildResult {
+    let left = graph.add_node("left", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        asks(work, process, cx, 1, &["q1"])
+    });
+    let right = graph.add_node("right", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        asks(work, process, cx, 2, &["q2"])
+    });
+    let other = graph.add_node("other", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 3)
+    });
+    let gather = graph.add_node("gather", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 4)
+    });
+    graph.add_edge(START, left).add_edge(START, right).add_edge(START, other).add_join([left, right, other], gather);
+    graph.add_edge(gather, END);
+    Ok(())
+}
+
+/// A subgraph with an interrupt.
+fn inner(graph: &mut SimGraphBuilder) -> BuildResult {
+    let mut inside = StateGraph::<SubgraphState, Process>::new("inside");
+    let x = inside.add_node("x", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+        part_plain(part, process, cx, 11)
+    });
+    let ask = inside.add_node("ask", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+        part_asks(part, process, cx, 12)
+    });
+    let y = inside.add_node("y", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+        part_plain(part, process, cx, 13)
+    });
+    inside.add_sequence([START, x.into(), ask.into(), y.into(), END]);
+    let a = graph.add_node("a", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 1)
+    });
+    let inside = graph.add_node("inside", inside.compile()?);
+    let b = graph.add_node("b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 2)
+    });
+    graph.add_sequence([START, a.into(), inside.into(), b.into(), END]);
+    Ok(())
+}
+
+/// A subgraph that keeps its state between calls.
+fn lodger(graph: &mut SimGraphBuilder) -> BuildResult {
+    let mut inside = StateGraph::<SubgraphState, Process>::new("lodger");
+    let p = inside.add_node("p", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+        part_plain(part, process, cx, 11)
+    });
+    let q = inside.add_node("q", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+        part_plain(part, process, cx, 12)
+    });
+    inside.add_sequence([START, p.into(), q.into(), END]).subgraph_persistence(SubgraphPersistence::PerThread);
+    let inside = graph.add_node("lodger", inside.compile()?);
+    let b = graph.add_node("b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        turns(work, process, cx, 1)
+    });
+    graph.add_edge(START, inside).add_edge(inside, b);
+    let again = move |work: &SimState| if work.round < work.laps { Goto::node(inside) } else { Goto::end() };
+    graph.add_conditional_edges(b, again, [inside.into(), END]);
+    Ok(())
+}
+
+/// Recorded results before and after an interrupt, parallel to another node.
+fn once(graph: &mut SimGraphBuilder) -> BuildResult {
+    let pay = graph.add_node("pay", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        records(work, process, cx, 1)
+    });
+    let other = graph.add_node("other", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 2)
+    });
+    let gather = graph.add_node("gather", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        plain(work, process, cx, 3)
+    });
+    graph.add_edge(START, pay).add_edge(START, other).add_join([pay, other], gather).add_edge(gather, END);
+    Ok(())
+}
+
+/// A retried node parallel to one that fails permanently and has an error handler.
+fn retry(graph: &mut SimGraphBuilder) -> BuildResult {
+    let wait = std::time::Duration::from_millis(5);
+    let shaky = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| shaky(work, process, cx, 1);
+    let shaky = graph.add_node("shaky", node(shaky).retry(RetryPolicy::exponential(3).initial_interval(wait)));
+    let broken = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| broken(work, process, cx, 2);
+    let rescue = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| plain(work, process, cx, 2);
+    let broken = graph.add_node("broken", node(broken).error_handler(rescue));
+    let gather = graph.add_node("gather", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        writes(work, process, cx, 3)
+    });
+    graph.add_edge(START, shaky).add_edge(START, broken).add_join([shaky, broken], gather).add_edge(gather, END);
+    Ok(())
+}
+
+/// Two nodes that wait for the clock, then a third one.
+fn wait(graph: &mut SimGraphBuilder) -> BuildResult {
+    let long = graph.add_node("long", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        waits(work, process, cx, (1, 50))
+    });
+    let short = graph.add_node("short", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        waits(work, process, cx, (2, 20))
+    });
+    let after = graph.add_node("after", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
+        waits(work, process, cx, (3, 10))
+    });
+    graph.add_edge(START, long).add_edge(START, short).add_join([long, short], after).add_edge(after, END);
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! The nodes of the graphs: they pause, report their execution, and write one mark each.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use superstep::prelude::*;
+
+use crate::oracle::Execution;
+use crate::process::{AwaitPoint, Process};
+use crate::state::{SimState, SimStateUpdate, SubgraphState, SubgraphStateUpdate, label};
+
+type NodeResult<T = SimStateUpdate> = Result<T, NodeError>;
+
+/// Starts the execution of a task.
+async fn enter(process: &Process, cx: &TaskContext, label: u64) -> Execution {
+    process.pause(AwaitPoint::Task(label, "start")).await;
+    process.begins(cx, label)
+}
+
+/// Finishes the execution of a task.
+async fn leave(process: &Process, execution: &Execution) {
+    process.pause(AwaitPoint::Task(execution.label, "work")).await;
+    process.pause(AwaitPoint::Task(execution.label, "end")).await;
+    process.returns(execution);
+}
+
+fn mark(label: u64) -> SimStateUpdate {
+    SimState::update().log(label).count(1_u64).marks((label.to_string(), label))
+}
+
+fn part_mark(label: u64) -> SubgraphStateUpdate {
+    SubgraphState::update().log(label).count(1_u64).marks((label.to_string(), label)).steps(1_u64)
+}
+
+/// Writes a mark.
+pub(super) async fn plain(
+    work: View<SimState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+) -> NodeResult {
+    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    leave(&process, &execution).await;
+    Ok(mark(execution.label))
+}
+
+/// Writes a mark and a field that keeps the last value.
+pub(super) async fn writes(
+    work: View<SimState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+) -> NodeResult {
+    Ok(plain(work, process, cx, node).await?.last(node))
+}
+
+/// Writes a mark and increments the round.
+pub(super) async fn turns(
+    work: View<SimState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+) -> NodeResult {
+    let round = work.round + 1;
+    Ok(plain(work, process, cx, node).await?.round(round))
+}
+
+/// Processes one item of a send.
+pub(super) async fn takes_item(
+    work: View<SimState>,
+    item: SendPayload<u64>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+) -> NodeResult {
+    let label = label(2, &work.inputs, work.round, *item);
+    let execution = process.begins(&cx, label);
+    process.pause(AwaitPoint::Task(label, "work")).await;
+    process.returns(&execution);
+    Ok(mark(label))
+}
+
+/// Raises interrupts one after the other.
+pub(super) async fn asks(
+    work: View<SimState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+    names: &'static [&'static str],
+) -> NodeResult {
+    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let mut update = mark(execution.label);
+    for name in names {
+        update = update.answers(number(&cx.interrupts().raise_with_schema(name, node, "", None).await?));
+    }
+    leave(&process, &execution).await;
+    Ok(update)
+}
+
+/// Raises two interrupts concurrently.
+pub(super) async fn asks_two(
+    work: View<SimState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+) -> NodeResult {
+    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let ask = cx.interrupts();
+    let (first, second) =
+        tokio::join!(ask.raise_with_schema("q3", node, "", None), ask.raise_with_schema("q4", node, "", None));
+    leave(&process, &execution).await;
+    Ok(mark(execution.label).answers(number(&first?)).answers(number(&second?)))
+}
+
+fn number(answer: &Value) -> u64 {
+    answer.as_u64().unwrap_or(0)
+}
+
+/// Records a result, interrupts, and records another result.
+pub(super) async fn records(
+    work: View<SimState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+) -> NodeResult {
+    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let paid = recorded(&process, &cx, &execution, "pay").await?;
+    let answer = number(&cx.interrupts().raise_with_schema("q1", paid, "", None).await?);
+    let mailed = recorded(&process, &cx, &execution, "mail").await?;
+    leave(&process, &execution).await;
+    Ok(mark(execution.label).answers(answer + paid + mailed))
+}
+
+async fn recorded(process: &Process, cx: &TaskContext, execution: &Execution, name: &'static str) -> NodeResult<u64> {
+    let mut is_made = false;
+    let make = async {
+        is_made = true;
+        process.makes(execution, name);
+        process.pause(AwaitPoint::Task(execution.label, name)).await;
+        Ok::<u64, NodeError>(name.len() as u64)
+    };
+    let value = cx.once(name, make).await?;
+    if !is_made {
+        process.served();
+    }
+    Ok(value)
+}
+
+/// Fails at the first attempt in each process and is retried.
+pub(super) async fn shaky(
+    work: View<SimState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+) -> NodeResult {
+    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    if cx.attempt() == 1 {
+        return Err(NodeError::new("not yet").retryable());
+    }
+    leave(&process, &execution).await;
+    Ok(mark(execution.label))
+}
+
+/// Fails permanently. Its error is recorded before its handler runs, so it must not run again after that.
+pub(super) async fn broken(
+    work: View<SimState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+) -> NodeResult {
+    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    process.makes(&execution, "__failure__");
+    Err(NodeError::new("never").fatal())
+}
+
+/// Waits for the clock.
+pub(super) async fn waits(
+    work: View<SimState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    (node, time): (u64, u64),
+) -> NodeResult {
+    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    cx.sleep(Duration::from_millis(time)).await;
+    leave(&process, &execution).await;
+    Ok(mark(execution.label))
+}
+
+/// Writes a mark in the subgraph.
+pub(super) async fn part_plain(
+    part: View<SubgraphState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+) -> NodeResult<SubgraphStateUpdate> {
+    let execution = enter(&process, &cx, label(node, &part.inputs, part.round, 0)).await;
+    leave(&process, &execution).await;
+    Ok(part_mark(execution.label))
+}
+
+/// Interrupts in the subgraph.
+pub(super) async fn part_asks(
+    part: View<SubgraphState>,
+    process: RunContext<Process>,
+    cx: TaskContext,
+    node: u64,
+) -> NodeResult<SubgraphStateUpdate> {
+    let execution = enter(&process, &cx, label(node, &part.inputs, part.round, 0)).await;
+    let answer = number(&cx.interrupts().raise_with_schema("q1", node, "", None).await?);
+    leave(&process, &execution).await;
+    Ok(part_mark(execution.label).answers(answer))
+}

@@ -1,0 +1,192 @@
+//! The invariants of every schedule, and counters that show that each invariant was checked.
+
+use std::fmt;
+
+/// A violation of an invariant in a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// The violated invariant.
+    pub(crate) rule: Rule,
+    /// Description of the violation.
+    pub(crate) text: String,
+}
+
+/// Result of a check.
+pub(crate) type CheckResult = Result<(), Violation>;
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $proof:ident;)*) => {
+        /// An invariant, named after the promise it belongs to.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Rule { $($(#[$doc])* $name,)* }
+
+        impl Rule {
+            /// All invariants.
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Returns the promise and its text.
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// Returns the counter of situations in which the invariant could have been violated.
+            pub(crate) const fn tried_by(self) -> Fact {
+                match self { $(Self::$name => Fact::$proof,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    /// Readers see complete supersteps only.
+    WholeSteps = "P1 readers see whole steps", Reads;
+    /// Everything reported is saved.
+    ToldIsSaved = "P2 what was told is saved", Told;
+    /// A finished task does not run again.
+    DoneIsDone = "P3 a finished task never runs again", KeptResults;
+    /// A task has one idempotency key.
+    OneKey = "P4 one key for all executions of a task", SecondExecutions;
+    /// A recorded result is not computed again.
+    OnceIsOnce = "P4 what is recorded is not done again", RecordsServed;
+    /// Every accepted run ends.
+    Ends = "P5 an accepted run ends", Recoveries;
+    /// A stale lease does not write.
+    OneWriter = "P6 a stale fence never writes", FencesRefused;
+    /// Task order and faults do not change the history.
+    SameLine = "P8 the same checkpoints whatever happened", LinesCompared;
+    /// A resume value is applied once.
+    AnsweredOnce = "P9 an answer is applied once", SecondAnswersRefused;
+    /// Cancellation keeps finished tasks.
+    CleanCancel = "P11 cancelling keeps what is finished", CancelsEnded;
+    /// A failing checkpointer is never reported as success.
+    LoudFailure = "P12 a failing store is never a success", StoreFailures;
+}
+
+impl Rule {
+    /// Returns a violation of this invariant.
+    pub(crate) fn broken<T>(self, text: impl Into<String>) -> Result<T, Violation> {
+        Err(Violation { rule: self, text: text.into() })
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+macro_rules! facts {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+        /// A counter.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Fact { $($(#[$doc])* $name,)* }
+
+        impl Fact {
+            /// All counters in the order of the report.
+            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Returns the name of the counter in the report.
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+facts! {
+    /// Executed schedules.
+    Schedules = "schedules";
+    /// Passed await points.
+    Awaits = "await points";
+    /// Calls of the checkpointer.
+    Calls = "store calls";
+    /// Process crashes.
+    Crashes = "crashes";
+    /// Process crashes during recovery.
+    DoubleCrashes = "double crashes";
+    /// Threads taken over from a process that continued.
+    Takeovers = "takeovers";
+    /// Finished tasks started again by a previous lease holder.
+    ZombieStarts = "tasks started by a former owner";
+    /// Commits rejected because of a stale lease.
+    FencesRefused = "fences refused";
+    /// Cancelled runs.
+    Cancels = "cancels";
+    /// Runs that ended as cancelled.
+    CancelsEnded = "runs ended as cancelled";
+    /// Drained runs.
+    Drains = "drains";
+    /// Failed calls of the checkpointer.
+    StoreFailures = "store failures";
+    /// Commits that took effect although an error was returned.
+    UnknownCommits = "unknown commits";
+    /// Schedules with such a commit that ended correctly.
+    UnknownResolved = "unknown commits resolved";
+    /// Checkpoints rejected because their id exists.
+    ClashesRefused = "id clashes refused";
+    /// Client restarts.
+    Recoveries = "recoveries";
+    /// Reads by other processes during a run.
+    Reads = "reads by others";
+    /// Results and events compared with the stored data.
+    Told = "things told and checked";
+    /// Results that were found in the stored data and not computed again.
+    KeptResults = "kept results found";
+    /// Repeated executions of a task.
+    SecondExecutions = "second executions";
+    /// Recorded results that were used instead of new ones.
+    RecordsServed = "records served";
+    /// Saved resume values.
+    Answers = "answers saved";
+    /// Rejected second resume values of an interrupt.
+    SecondAnswersRefused = "second answers refused";
+    /// Histories compared with the history without faults.
+    LinesCompared = "histories compared";
+}
+
+/// Values of all counters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counters([u64; Fact::ALL.len()]);
+
+impl Counters {
+    /// Increments a counter.
+    pub(crate) fn count(&mut self, fact: Fact) {
+        self.add(fact, 1);
+    }
+
+    /// Adds to a counter.
+    pub(crate) fn add(&mut self, fact: Fact, more: u64) {
+        self.0[fact as usize] += more;
+    }
+
+    /// Returns the value of a counter.
+    pub(crate) fn of(&self, fact: Fact) -> u64 {
+        self.0[fact as usize]
+    }
+
+    /// Adds the values of other counters.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// Returns the invariants that were never checked.
+    pub(crate) fn untried(&self) -> Vec<Rule> {
+        Rule::ALL.iter().copied().filter(|rule| self.of(rule.tried_by()) == 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_nobody_tried_is_named() {
+        let mut tally = Counters::default();
+        assert_eq!(tally.untried(), Rule::ALL);
+        Rule::ALL.iter().skip(1).for_each(|rule| tally.count(rule.tried_by()));
+        assert_eq!(tally.untried(), [Rule::WholeSteps]);
+        let mut twice = tally.clone();
+        twice.merge(&tally);
+        assert_eq!(twice.of(Fact::Told), 2);
+    }
+}

@@ -1,0 +1,145 @@
+//! Deterministic simulation of the engine: real runs with injected storage faults and process crashes, derived from a
+//! seed.
+//!
+//! Each seed is a small graph and the goals of its clients. The graph runs once without faults; then once for each
+//! await point at which the process crashes, crashes again during recovery, loses its thread or is cancelled, and
+//! once for each way in which a call of the checkpointer can fail. The invariants are in `rules`; `testing/reliability/`
+//! describes how a run is repeated.
+
+mod arguments;
+mod campaign;
+mod checkpointer_backend;
+mod client;
+mod client_assertions;
+mod clock;
+mod executor;
+mod fault_plan;
+mod faulty_checkpointer;
+mod graphs;
+mod history;
+mod invariants;
+mod oracle;
+mod process;
+mod random;
+mod report;
+mod scenario;
+mod schedule;
+mod seed;
+mod simulation;
+mod state;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use superstep::core::seeded_bugs::{SeededBug, enable};
+
+use crate::arguments::{Arguments, SeededBugSelection};
+use crate::campaign::{CampaignResult, Seeds};
+use crate::executor::DeterministicRuntime;
+use crate::invariants::Fact;
+use crate::report::{Report, found_text};
+use crate::seed::{SeedWorker, perform_seed};
+
+/// Largest number of schedules within which a seeded bug must be found.
+const PLANTED_LIMIT: u64 = 100_000;
+/// Minimum number of schedules from which every invariant must have been checked.
+const ENOUGH: u64 = 20_000;
+/// Seeds that once violated an invariant; they always run first.
+const KNOWN_SEEDS: &str = include_str!("../../reliability/seeds.txt");
+
+fn main() -> ExitCode {
+    let done = Arguments::read(std::env::args().skip(1)).and_then(|arguments| match arguments.schedule {
+        Some(schedule) => repeat(&arguments, schedule),
+        None => simulate(&arguments),
+    });
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs one schedule again. Returns true if no invariant was violated.
+fn repeat(arguments: &Arguments, schedule: u32) -> Result<bool, String> {
+    let bug = if let SeededBugSelection::Only(bug) = arguments.planted { Some(bug) } else { None };
+    enable(bug);
+    let stage = DeterministicRuntime::new().map_err(|error| format!("the runtime does not start: {error}"))?;
+    let bench = Arc::new(SeedWorker::new().map_err(|error| error.to_string())?);
+    let end = stage.perform(perform_seed(bench, arguments.seed, Some(schedule)));
+    if end.trace.is_empty() && end.found.is_none() {
+        return Err(format!("seed {} has no schedule {schedule}", arguments.seed));
+    }
+    let mut lines = if arguments.trace { end.trace } else { Vec::new() };
+    lines.push(match &end.found {
+        Some(found) => found_text(found, bug),
+        None => format!("seed {} schedule {schedule}: no rule was broken", arguments.seed),
+    });
+    // A reader that closes the pipe early is not an error.
+    let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
+    Ok(end.found.is_none())
+}
+
+/// Finds the seeded bugs, then runs the schedules without bugs. Returns true if everything is as expected.
+fn simulate(arguments: &Arguments) -> Result<bool, String> {
+    let begun = Instant::now();
+    let bugs: &[SeededBug] = match &arguments.planted {
+        SeededBugSelection::All => SeededBug::ALL,
+        SeededBugSelection::None => &[],
+        SeededBugSelection::Only(bug) => std::slice::from_ref(bug),
+    };
+    let planted = bugs.iter().map(|bug| find_planted(arguments, *bug)).collect::<Result<Vec<_>, _>>()?;
+    let is_clean = !matches!(arguments.planted, SeededBugSelection::Only(_));
+    let total = if is_clean { clean(arguments)? } else { CampaignResult::default() };
+    let is_enough = is_clean && arguments.schedules >= ENOUGH;
+    let untried = if is_enough { total.tally.untried() } else { Vec::new() };
+    let report = Report { seed: arguments.seed, planted, total, time: begun.elapsed(), untried };
+    if arguments.json {
+        println!("{}", report.json());
+        eprintln!("{}", report.text());
+    } else {
+        println!("{}", report.text());
+    }
+    Ok(report.is_good())
+}
+
+/// Returns the number of schedules needed to find a seeded bug.
+fn find_planted(arguments: &Arguments, bug: SeededBug) -> Result<(SeededBug, Option<u64>), String> {
+    enable(Some(bug));
+    let seeds = Seeds::From(arguments.seed, PLANTED_LIMIT);
+    let total = campaign::run(&seeds, arguments.threads, &format!("planted `{bug}`"));
+    enable(None);
+    let total = total?;
+    if let Some(found) = &total.found {
+        eprintln!("planted `{bug}`: {}", found_text(found, Some(bug)));
+    }
+    Ok((bug, total.found.as_ref().map(|_| total.tally.of(Fact::Schedules))))
+}
+
+/// Runs the schedules without seeded bugs, known seeds first.
+fn clean(arguments: &Arguments) -> Result<CampaignResult, String> {
+    let known = known_seeds(KNOWN_SEEDS)?;
+    let first = campaign::run(&Seeds::List(&known), arguments.threads, "known seeds")?;
+    if first.found.is_some() {
+        return Ok(first);
+    }
+    let seeds = Seeds::From(arguments.seed, arguments.schedules);
+    let mut total = campaign::run(&seeds, arguments.threads, "clean")?;
+    total.tally.merge(&first.tally);
+    total.seeds += first.seeds;
+    total.time += if first.seeds > 0 { first.time } else { Duration::ZERO };
+    Ok(total)
+}
+
+fn known_seeds(text: &str) -> Result<Vec<u64>, String> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let seeds = lines.filter(|line| !line.is_empty());
+    seeds.map(|line| line.parse().map_err(|_| format!("testing/reliability/seeds.txt: `{line}` is no seed"))).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! The oracle: tracks independently of the engine what is stored and which process may write, and checks the
+//! invariants that follow from it.
+//!
+//! It never queries the engine: it observes commits that the checkpointer accepted or rejected, executions of nodes,
+//! and what was reported to clients.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use superstep::core::checkpoint::{Checkpoint, CheckpointNamespace, CheckpointSource, TaskEntry};
+use superstep::core::id::{CheckpointId, InterruptId, RunId, TaskId, hash_id};
+use superstep::core::machine::MachineEvent;
+use superstep::core::port::Commit;
+use superstep::{Error, ErrorCode};
+
+use crate::checkpointer_backend::THREAD;
+use crate::invariants::{CheckResult, Rule};
+
+/// Identity of a task, the same on every attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaskIdentity(u128);
+
+impl TaskIdentity {
+    /// Returns the identity of the idempotency key that a node receives.
+    pub(crate) fn given(key: TaskId) -> Self {
+        Self(key.bits())
+    }
+
+    /// Returns the identity of a task id as in checkpoints and events.
+    pub(crate) fn of(task: TaskId) -> Self {
+        Self(hash_id(&[THREAD.as_bytes(), &task.bits().to_le_bytes()]))
+    }
+}
+
+/// One execution of a task.
+#[derive(Debug, Clone)]
+pub(crate) struct Execution {
+    pub(crate) key: TaskIdentity,
+    pub(crate) label: u64,
+    pub(crate) run: RunId,
+    pub(crate) namespace: CheckpointNamespace,
+    pub(crate) checkpoint: Option<CheckpointId>,
+}
+
+/// Kind of an execution, judged by the stored data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExecutionKind {
+    /// First execution of the task.
+    First,
+    /// The task ran before, and its result was not saved.
+    Again,
+    /// The run has lost the thread, and the task is already done.
+    Zombie,
+}
+
+/// The expected stored data.
+#[derive(Default)]
+pub(crate) struct Oracle {
+    newest: u64,
+    is_held: bool,
+    fences: Vec<(RunId, u64)>,
+    /// In the order in which they were saved.
+    pub(crate) checkpoints: Vec<Arc<Checkpoint>>,
+    done: Vec<TaskIdentity>,
+    failed: Vec<TaskIdentity>,
+    questions: Vec<InterruptId>,
+    answers: Vec<(CheckpointId, InterruptId, Value)>,
+    records: Vec<(TaskIdentity, String)>,
+    tasks: Vec<(u64, TaskIdentity)>,
+    /// Nodes that have returned under the newest lease, in order.
+    returned: Vec<(CheckpointId, TaskIdentity)>,
+    /// Number of nodes that had returned when the run was cancelled.
+    before_cancel: usize,
+    told: Vec<CheckpointId>,
+}
+
+impl Oracle {
+    /// Records that a run acquired the thread.
+    pub(crate) fn acquired(&mut self, run: RunId, fence: u64) {
+        (self.newest, self.is_held) = (fence, true);
+        // Results returned under an earlier lease and not saved are lost.
+        self.returned.clear();
+        self.before_cancel = 0;
+        self.fences.retain(|(known, _)| *known != run);
+        self.fences.push((run, fence));
+    }
+
+    /// Records that the lease was released.
+    pub(crate) fn released(&mut self, fence: u64) {
+        self.is_held &= self.newest != fence;
+    }
+
+    fn is_stale(&self, run: RunId) -> bool {
+        let fence = self.fences.iter().find(|(known, _)| *known == run).map(|(_, fence)| *fence);
+        !self.is_held || fence != Some(self.newest)
+    }
+
+    fn may_write(&self, fence: u64) -> bool {
+        self.is_held && fence == self.newest
+    }
+
+    /// Checks and records an accepted commit.
+    pub(crate) fn committed(&mut self, commit: &Commit) -> CheckResult {
+        if !self.may_write(commit.lease.fence) {
+            let (mine, newest) = (commit.lease.fence, self.newest);
+            return Rule::OneWriter.broken(format!("a commit of lease {mine} was taken; the newest is {newest}"));
+        }
+        self.checkpoints.extend(commit.checkpoint.clone());
+        let mut finished = Vec::new();
+        for pending in &commit.pending {
+            let key = TaskIdentity::of(pending.task);
+            match &pending.entry {
+                TaskEntry::Done(_) => finished.push((pending.checkpoint, key)),
+                TaskEntry::Failed(_) => self.failed.push(key),
+                TaskEntry::Interrupt(question) => self.questions.push(question.id),
+                TaskEntry::Resume(answer) => self.answered(pending.checkpoint, answer.id, &answer.value)?,
+                TaskEntry::Recorded { key: name, .. } => self.records.push((key, name.clone())),
+                _ => {}
+            }
+        }
+        self.done.extend(finished.iter().map(|(_, key)| *key));
+        finished.iter().try_for_each(|(checkpoint, key)| self.check_siblings(*checkpoint, *key))
+    }
+
+    fn answered(&mut self, checkpoint: CheckpointId, id: InterruptId, value: &Value) -> CheckResult {
+        // An external update copies resume values to its own checkpoint, where they must be unchanged.
+        let known = self.answers.iter().find(|(at, known, old)| *known == id && (*at == checkpoint || old != value));
+        if let Some((_, _, old)) = known {
+            return Rule::AnsweredOnce.broken(format!("question {id} was answered with {old} and again with {value}"));
+        }
+        self.answers.push((checkpoint, id, value.clone()));
+        Ok(())
+    }
+
+    /// Checks the order of saved results: tasks end one after the other, and a later result must not be saved without
+    /// an earlier one.
+    fn check_siblings(&self, checkpoint: CheckpointId, key: TaskIdentity) -> CheckResult {
+        let mine = self.returned.iter().position(|returned| *returned == (checkpoint, key)).unwrap_or(0);
+        let earlier = self.returned[..mine].iter().filter(|(at, _)| *at == checkpoint);
+        let mut lost = earlier.filter(|(_, sibling)| !self.done.contains(sibling));
+        match lost.next() {
+            Some((_, sibling)) => {
+                let (sibling, key) = (self.label_of(*sibling), self.label_of(key));
+                Rule::CleanCancel.broken(format!("task {key} was kept, and task {sibling}, which ended before it, not"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn label_of(&self, key: TaskIdentity) -> u64 {
+        self.tasks.iter().find(|(_, known)| *known == key).map_or(0, |(label, _)| *label)
+    }
+
+    /// Checks a rejected commit. Returns true if it was rejected because of its lease.
+    pub(crate) fn refused(&self, commit: &Commit, error: &Error) -> Result<bool, crate::invariants::Violation> {
+        let is_stale = !self.may_write(commit.lease.fence);
+        if error.code() == ErrorCode::ThreadBusy && !is_stale {
+            return Rule::OneWriter.broken(format!("lease {} is the newest and was refused", commit.lease.fence));
+        }
+        Ok(is_stale)
+    }
+
+    /// Checks and records the start of a node.
+    pub(crate) fn begins(&mut self, execution: &Execution) -> Result<ExecutionKind, crate::invariants::Violation> {
+        let Execution { key, label, run, namespace, checkpoint } = execution;
+        if let Some(id) = checkpoint.filter(|id| self.checkpoint(*id).is_none()) {
+            return Rule::ToldIsSaved.broken(format!("task {label} began on checkpoint {id}, which is not saved"));
+        }
+        let known = self.tasks.iter().find(|(other, known)| other == label || known == key);
+        let standing = match known {
+            None => {
+                self.tasks.push((*label, *key));
+                ExecutionKind::First
+            }
+            Some((other, known)) if other == label && known == key => ExecutionKind::Again,
+            Some((other, _)) if other == label => {
+                return Rule::OneKey.broken(format!("task {label} ran with two keys"));
+            }
+            Some((other, _)) => return Rule::OneKey.broken(format!("tasks {other} and {label} have one key")),
+        };
+        if !self.is_finished(*key, namespace, *checkpoint) {
+            return Ok(standing);
+        }
+        if self.is_stale(*run) {
+            return Ok(ExecutionKind::Zombie);
+        }
+        Rule::DoneIsDone.broken(format!("task {label} began again, and its result was saved"))
+    }
+
+    fn is_finished(
+        &self,
+        key: TaskIdentity,
+        namespace: &CheckpointNamespace,
+        checkpoint: Option<CheckpointId>,
+    ) -> bool {
+        let follows = |saved: &Arc<Checkpoint>| {
+            saved.source == CheckpointSource::Loop && saved.parent == checkpoint && saved.namespace == *namespace
+        };
+        self.done.contains(&key) || (checkpoint.is_some() && self.checkpoints.iter().any(follows))
+    }
+
+    /// Records that a node returned its result.
+    pub(crate) fn returns(&mut self, execution: &Execution) {
+        if let Some(checkpoint) = execution.checkpoint.filter(|_| !self.is_stale(execution.run)) {
+            self.returned.push((checkpoint, execution.key));
+        }
+    }
+
+    /// Records a cancellation: everything returned until now has to be saved.
+    pub(crate) fn cancels(&mut self) {
+        self.before_cancel = self.returned.len();
+    }
+
+    /// Checks a run that ended as cancelled: results returned before are saved. Tasks of subgraphs stop with their
+    /// parent task, and only their results saved by then count.
+    pub(crate) fn cancelled(&self) -> CheckResult {
+        let root = CheckpointNamespace::root();
+        let is_root = |id: &CheckpointId| self.checkpoint(*id).is_some_and(|saved| saved.namespace.is_root());
+        let is_saved = |key: &TaskIdentity, id: &CheckpointId| self.is_finished(*key, &root, Some(*id));
+        let returned = self.returned[..self.before_cancel].iter();
+        match returned.filter(|(id, _)| is_root(id)).find(|(id, key)| !is_saved(key, id)) {
+            Some((_, key)) => {
+                let label = self.label_of(*key);
+                Rule::CleanCancel.broken(format!("task {label} had ended when the run was cancelled, and is lost"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Returns true if a result is recorded.
+    pub(crate) fn has_record(&self, key: TaskIdentity, name: &str) -> bool {
+        self.records.iter().any(|(known, record)| *known == key && record == name)
+    }
+
+    /// Checks that a result that is about to be computed is not recorded already.
+    pub(crate) fn makes(&self, execution: &Execution, name: &str) -> CheckResult {
+        if self.has_record(execution.key, name) && !self.is_stale(execution.run) {
+            let label = execution.label;
+            return Rule::OnceIsOnce.broken(format!("task {label} made `{name}` again, and it was recorded"));
+        }
+        Ok(())
+    }
+
+    /// Returns the checkpoint with this id.
+    pub(crate) fn checkpoint(&self, id: CheckpointId) -> Option<&Arc<Checkpoint>> {
+        self.checkpoints.iter().rev().find(|saved| saved.id == id)
+    }
+
+    fn step_of(&self, namespace: &CheckpointNamespace) -> Option<i64> {
+        self.checkpoints.iter().rev().find(|saved| saved.namespace == *namespace).map(|saved| saved.step)
+    }
+
+    /// Checks an event reported to a client. Returns false for previews, which guarantee nothing.
+    pub(crate) fn event_published(
+        &mut self,
+        namespace: &CheckpointNamespace,
+        event: &MachineEvent,
+    ) -> Result<bool, crate::invariants::Violation> {
+        let has_step = |step: i64| self.step_of(namespace).is_some_and(|saved| saved >= step);
+        let is_saved = match event {
+            MachineEvent::Checkpoint { id, .. } => {
+                self.told.push(*id);
+                self.checkpoint(*id).is_some()
+            }
+            MachineEvent::Values { step, .. } => has_step(*step),
+            MachineEvent::TaskFinished { task, step, .. } => {
+                self.done.contains(&TaskIdentity::of(*task)) || has_step(*step)
+            }
+            MachineEvent::TaskFailed { task, .. } => self.failed.contains(&TaskIdentity::of(*task)),
+            MachineEvent::Interrupted { questions } => questions.iter().all(|asked| self.questions.contains(&asked.id)),
+            _ => return Ok(false),
+        };
+        if is_saved {
+            Ok(true)
+        } else {
+            Rule::ToldIsSaved.broken(format!("told before it was saved: {}", describe_event(event)))
+        }
+    }
+
+    /// Checks a checkpoint reported to a client as saved.
+    pub(crate) fn checkpoint_published(&mut self, id: CheckpointId) -> CheckResult {
+        self.told.push(id);
+        match self.checkpoint(id) {
+            Some(_) => Ok(()),
+            None => Rule::ToldIsSaved.broken(format!("a client was told checkpoint {id}, not saved")),
+        }
+    }
+
+    /// Checks at the end that everything reported to clients is still stored.
+    pub(crate) fn check_published(&self, is_there: impl Fn(CheckpointId) -> bool) -> CheckResult {
+        let inner = |id: &CheckpointId| self.checkpoint(*id).is_some_and(|saved| !saved.namespace.is_root());
+        match self.told.iter().find(|id| !inner(id) && !is_there(**id)) {
+            Some(id) => Rule::ToldIsSaved.broken(format!("checkpoint {id} was told and is gone")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns a description of an event for the trace.
+pub(crate) fn describe_event(event: &MachineEvent) -> String {
+    match event {
+        MachineEvent::TaskStarted { node, step, .. } => format!("`{node}` of step {step} begins"),
+        MachineEvent::TaskFinished { node, step, .. } => format!("`{node}` of step {step} is done"),
+        MachineEvent::TaskFailed { node, step, .. } => format!("`{node}` of step {step} failed"),
+        MachineEvent::Values { step, .. } => format!("the values of step {step}"),
+        MachineEvent::Checkpoint { step, id, .. } => format!("checkpoint {id} of step {step}"),
+        MachineEvent::Interrupted { questions } => format!("{} questions", questions.len()),
+        MachineEvent::Warning { message, .. } => message.clone(),
+        _ => "something new".to_owned(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

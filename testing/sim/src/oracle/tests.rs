@@ -1,0 +1,214 @@
+//! Each invariant detects a violation in a hand-made history.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use superstep::core::checkpoint::{FORMAT_VERSION, PendingEntry, ResumeValue, StoredOutput};
+use superstep::core::port::Lease;
+use superstep::core::value::AnyValue;
+
+use super::*;
+use crate::invariants::Violation;
+
+const RUN: RunId = RunId::from_bits(7);
+const TASK: TaskId = TaskId::from_bits(70);
+const SIBLING: TaskId = TaskId::from_bits(71);
+
+fn id(number: u128) -> CheckpointId {
+    CheckpointId::from_bits(number)
+}
+
+/// Returns a checkpoint of the root graph without next tasks.
+pub(crate) fn step(number: u128, parent: Option<u128>) -> Arc<Checkpoint> {
+    Arc::new(Checkpoint {
+        format: FORMAT_VERSION,
+        id: id(number),
+        parent: parent.map(id),
+        thread: THREAD.into(),
+        namespace: CheckpointNamespace::root(),
+        step: i64::try_from(number).unwrap(),
+        source: if parent.is_some() { CheckpointSource::Loop } else { CheckpointSource::Input },
+        run: RUN,
+        time: 0,
+        graph: "sim".into(),
+        schema_version: 1,
+        next_tasks: Vec::new(),
+        joins: Vec::new(),
+        deferred: Vec::new(),
+        written_fields: Vec::new(),
+        parent_task: None,
+        changes_since_input: None,
+        metadata: Arc::default(),
+    })
+}
+
+/// Returns a commit with a lease.
+pub(crate) fn commit(fence: u64, checkpoint: Option<Arc<Checkpoint>>, entries: Vec<(TaskId, TaskEntry)>) -> Commit {
+    let known = |(task, entry)| PendingEntry { checkpoint: id(1), task, node: "node".into(), entry };
+    let pending = entries.into_iter().map(known).collect();
+    Commit { checkpoint, pending, ..Commit::empty(Lease { thread: THREAD.into(), fence }, CheckpointNamespace::root()) }
+}
+
+fn done() -> TaskEntry {
+    TaskEntry::Done(StoredOutput::default())
+}
+
+fn answer(value: u64) -> TaskEntry {
+    TaskEntry::Resume(ResumeValue { id: InterruptId::from_bits(9), value: json!(value), time: 0 })
+}
+
+fn execution(task: TaskId, label: u64) -> Execution {
+    Execution {
+        key: TaskIdentity::of(task),
+        label,
+        run: RUN,
+        namespace: CheckpointNamespace::root(),
+        checkpoint: Some(id(1)),
+    }
+}
+
+/// Returns an oracle of a thread with a leased run and a saved input.
+fn begun() -> Oracle {
+    let mut record = Oracle::default();
+    record.acquired(RUN, 1);
+    record.committed(&commit(1, Some(step(1, None)), Vec::new())).unwrap();
+    record
+}
+
+fn rule<T: std::fmt::Debug>(verdict: Result<T, Violation>) -> Rule {
+    verdict.unwrap_err().rule
+}
+
+#[test]
+fn a_commit_under_a_stale_lease_is_found() {
+    let mut record = begun();
+    record.acquired(RunId::from_bits(8), 2);
+    assert_eq!(rule(record.committed(&commit(1, None, Vec::new()))), Rule::OneWriter);
+    record.committed(&commit(2, None, Vec::new())).unwrap();
+    record.released(2);
+    assert_eq!(rule(record.committed(&commit(2, None, Vec::new()))), Rule::OneWriter);
+}
+
+#[test]
+fn a_good_lease_that_is_refused_is_found() {
+    let mut record = begun();
+    let (error, commit) = (Error::new(ErrorCode::ThreadBusy, "fenced"), commit(1, None, Vec::new()));
+    assert_eq!(rule(record.refused(&commit, &error)), Rule::OneWriter);
+    record.acquired(RunId::from_bits(8), 2);
+    assert_eq!(record.refused(&commit, &error), Ok(true));
+}
+
+#[test]
+fn a_finished_task_that_begins_again_is_found() {
+    let mut record = begun();
+    assert_eq!(record.begins(&execution(TASK, 5)), Ok(ExecutionKind::First));
+    assert_eq!(record.begins(&execution(TASK, 5)), Ok(ExecutionKind::Again));
+    record.committed(&commit(1, None, vec![(TASK, done())])).unwrap();
+    assert_eq!(rule(record.begins(&execution(TASK, 5))), Rule::DoneIsDone);
+    record.acquired(RunId::from_bits(8), 2);
+    assert_eq!(record.begins(&execution(TASK, 5)), Ok(ExecutionKind::Zombie));
+}
+
+#[test]
+fn a_task_of_a_superstep_that_is_saved_must_not_begin() {
+    let mut record = begun();
+    record.committed(&commit(1, Some(step(2, Some(1))), Vec::new())).unwrap();
+    assert_eq!(rule(record.begins(&execution(TASK, 5))), Rule::DoneIsDone);
+}
+
+#[test]
+fn two_keys_for_a_task_and_one_for_two_are_found() {
+    let mut record = begun();
+    record.begins(&execution(TASK, 5)).unwrap();
+    assert_eq!(rule(record.begins(&execution(SIBLING, 5))), Rule::OneKey);
+    assert_eq!(rule(record.begins(&execution(TASK, 6))), Rule::OneKey);
+}
+
+#[test]
+fn a_recorded_result_that_is_made_again_is_found() {
+    let mut record = begun();
+    record.makes(&execution(TASK, 5), "pay").unwrap();
+    let paid = TaskEntry::Recorded { key: "pay".to_owned(), value: AnyValue::json(json!(1)) };
+    record.committed(&commit(1, None, vec![(TASK, paid)])).unwrap();
+    assert_eq!(rule(record.makes(&execution(TASK, 5), "pay")), Rule::OnceIsOnce);
+    record.makes(&execution(TASK, 5), "mail").unwrap();
+}
+
+#[test]
+fn a_second_answer_is_found() {
+    let mut record = begun();
+    record.committed(&commit(1, None, vec![(TASK, answer(1))])).unwrap();
+    assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, answer(1))]))), Rule::AnsweredOnce);
+    assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, answer(2))]))), Rule::AnsweredOnce);
+}
+
+#[test]
+fn a_finished_sibling_that_is_lost_is_found() {
+    let mut record = begun();
+    record.returns(&execution(SIBLING, 6));
+    record.returns(&execution(TASK, 5));
+    assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, done())]))), Rule::CleanCancel);
+    let mut record = begun();
+    record.returns(&execution(SIBLING, 6));
+    record.cancels();
+    record.returns(&execution(TASK, 5));
+    assert_eq!(rule(record.cancelled()), Rule::CleanCancel);
+    record.committed(&commit(1, None, vec![(SIBLING, done())])).unwrap();
+    record.cancelled().unwrap();
+}
+
+#[test]
+fn what_is_told_before_it_is_saved_is_found() {
+    let mut record = begun();
+    let root = CheckpointNamespace::root();
+    let saved = MachineEvent::Checkpoint {
+        id: id(1),
+        parent: None,
+        step: 1,
+        source: CheckpointSource::Input,
+        next: Vec::new(),
+        tasks: Vec::new(),
+        state: None,
+    };
+    assert_eq!(record.event_published(&root, &saved), Ok(true));
+    let lost = MachineEvent::Checkpoint {
+        id: id(2),
+        parent: None,
+        step: 2,
+        source: CheckpointSource::Loop,
+        next: Vec::new(),
+        tasks: Vec::new(),
+        state: None,
+    };
+    assert_eq!(rule(record.event_published(&root, &lost)), Rule::ToldIsSaved);
+    let update = superstep::core::update::Update::new();
+    let task_done = MachineEvent::TaskFinished { task: TASK, node: "node".into(), step: 2, update, cached: false };
+    assert_eq!(rule(record.event_published(&root, &task_done)), Rule::ToldIsSaved);
+    record.committed(&commit(1, None, vec![(TASK, done())])).unwrap();
+    assert_eq!(record.event_published(&root, &task_done), Ok(true));
+    assert_eq!(rule(record.checkpoint_published(id(3))), Rule::ToldIsSaved);
+    let begun = MachineEvent::TaskStarted {
+        task: TASK,
+        node: "node".into(),
+        step: 9,
+        view: None,
+        sent: None,
+        checkpoint: None,
+    };
+    assert_eq!(record.event_published(&root, &begun), Ok(false));
+}
+
+#[test]
+fn what_was_told_and_is_gone_is_found() {
+    let mut record = begun();
+    record.checkpoint_published(id(1)).unwrap();
+    record.check_published(|_| true).unwrap();
+    assert_eq!(rule(record.check_published(|_| false)), Rule::ToldIsSaved);
+}
+
+#[test]
+fn a_task_on_a_checkpoint_that_is_not_saved_is_found() {
+    let mut record = begun();
+    let early = Execution { checkpoint: Some(id(2)), ..execution(TASK, 5) };
+    assert_eq!(rule(record.begins(&early)), Rule::ToldIsSaved);
+}

@@ -1,0 +1,89 @@
+//! The final report, as text and JSON.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use superstep::core::seeded_bugs::SeededBug;
+
+use crate::campaign::CampaignResult;
+use crate::invariants::{Fact, Rule};
+use crate::seed::FoundViolation;
+
+/// A seeded bug, and the number of schedules after which it was found.
+pub(crate) type SeededBugResult = (SeededBug, Option<u64>);
+
+/// Results of the whole simulation.
+pub(crate) struct Report {
+    pub(crate) seed: u64,
+    pub(crate) planted: Vec<SeededBugResult>,
+    pub(crate) total: CampaignResult,
+    pub(crate) time: Duration,
+    /// Invariants that no schedule has checked.
+    pub(crate) untried: Vec<Rule>,
+}
+
+impl Report {
+    /// Returns true if everything is as expected.
+    pub(crate) fn is_good(&self) -> bool {
+        self.total.found.is_none() && self.untried.is_empty() && self.planted.iter().all(|(_, at)| at.is_some())
+    }
+
+    /// Returns the report as text.
+    pub(crate) fn text(&self) -> String {
+        let mut lines: Vec<String> = self.planted.iter().map(planted_line).collect();
+        for fact in Fact::ALL {
+            lines.push(format!("{:>14}  {}", self.total.tally.of(*fact), fact.name()));
+        }
+        lines.extend(self.untried.iter().map(|rule| format!("never put to the test: {rule}")));
+        lines.extend(self.total.found.iter().map(|found| found_text(found, None)));
+        let schedules = self.total.tally.of(Fact::Schedules);
+        let speed = schedules as f64 / self.total.time.as_secs_f64().max(0.001);
+        let planted = self.planted.iter().filter(|(_, at)| at.is_some()).count();
+        lines.push(format!(
+            "{schedules} schedules of {} seeds, {} violations, {speed:.0} schedules per second; {planted} of {} planted \
+             bugs found; {:.1} s in all",
+            self.total.seeds,
+            u8::from(self.total.found.is_some()),
+            self.planted.len(),
+            self.time.as_secs_f64(),
+        ));
+        lines.join("\n")
+    }
+
+    /// Returns the report as JSON.
+    pub(crate) fn json(&self) -> Value {
+        let facts: Map<String, Value> =
+            Fact::ALL.iter().map(|fact| (fact.name().replace(' ', "_"), json!(self.total.tally.of(*fact)))).collect();
+        let planted: Map<String, Value> =
+            self.planted.iter().map(|(bug, at)| (bug.name().to_owned(), json!(at))).collect();
+        json!({
+            "seed": self.seed,
+            "seeds": self.total.seeds,
+            "schedules": self.total.tally.of(Fact::Schedules),
+            "violations": u8::from(self.total.found.is_some()),
+            "found": self.total.found.as_ref().map(|found| found_text(found, None)),
+            "untried": self.untried.iter().map(|rule| rule.name()).collect::<Vec<_>>(),
+            "planted": planted,
+            "facts": facts,
+            "seconds": (self.time.as_secs_f64() * 10.0).round() / 10.0,
+        })
+    }
+}
+
+fn planted_line((bug, at): &SeededBugResult) -> String {
+    match at {
+        Some(at) => format!("planted `{bug}` found at schedule {at}"),
+        None => format!("planted `{bug}` NOT FOUND"),
+    }
+}
+
+/// Describes a violation with the command that reproduces it.
+pub(crate) fn found_text(found: &FoundViolation, planted: Option<SeededBug>) -> String {
+    let FoundViolation { seed, schedule, scenario, plan, violation } = found;
+    let planted = planted.map(|bug| format!(" --planted {bug}")).unwrap_or_default();
+    format!(
+        "VIOLATION of {}\n  {}\n  scenario: {scenario}; fault: {plan}\nREPRO: seed={seed} schedule={schedule}\n  \
+         cargo xtask sim --seed {seed} --schedule {schedule}{planted} --trace",
+        violation.rule, violation.text
+    )
+}

@@ -1,0 +1,150 @@
+//! The goals of the clients of a thread, and the parameters of a schedule.
+
+use superstep::core::state::IntoUpdate;
+use superstep::core::state::UncheckedUpdate;
+
+use crate::graphs::GraphKind;
+use crate::random::Random;
+use crate::state::SimState;
+
+/// One goal of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClientStep {
+    /// A run with an input.
+    Input(u64),
+    /// An external update while the thread is idle.
+    Note(u64),
+    /// Two concurrent runs of two clients.
+    Pair(u64, u64),
+}
+
+/// The goals for a thread.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    drawing: GraphKind,
+    items: &'static [ClientStep],
+    /// Number of open interrupts at which an external update is made.
+    note_at: Option<usize>,
+}
+
+const fn simple(name: &'static str, drawing: GraphKind) -> Scenario {
+    Scenario { name, drawing, items: &[ClientStep::Input(1)], note_at: None }
+}
+
+/// All scenarios.
+pub(crate) const SCENARIOS: [Scenario; 16] = [
+    simple("chain", GraphKind::Chain),
+    simple("fan-out", GraphKind::Fan),
+    simple("sends", GraphKind::Sends),
+    simple("deferred", GraphKind::Deferred),
+    simple("question", GraphKind::Question),
+    simple("questions in one node", GraphKind::Questions),
+    simple("parallel questions", GraphKind::Parallel),
+    simple("inner graph", GraphKind::Inner),
+    simple("inner graph that stays", GraphKind::Lodger),
+    simple("recorded results", GraphKind::Once),
+    simple("retry and handler", GraphKind::Retry),
+    simple("waiting", GraphKind::Wait),
+    Scenario {
+        name: "update between runs",
+        drawing: GraphKind::Chain,
+        items: &[ClientStep::Input(1), ClientStep::Note(1), ClientStep::Input(2)],
+        note_at: None,
+    },
+    Scenario { note_at: Some(1), ..simple("update at a question", GraphKind::Question) },
+    Scenario { note_at: Some(1), ..simple("update between answers", GraphKind::Parallel) },
+    Scenario { name: "two clients", drawing: GraphKind::Chain, items: &[ClientStep::Pair(1, 2)], note_at: None },
+];
+
+/// Scenario of a seed by its remainder: each one in turn, then the short ones again.
+const TURNS: [usize; 24] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 3, 4, 8, 9, 10, 11];
+
+/// A scenario with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScenarioInstance {
+    pub(crate) number: usize,
+    pub(crate) items: Vec<ClientStep>,
+    pub(crate) laps: u64,
+    pub(crate) width: u64,
+    /// Largest number of concurrent tasks.
+    pub(crate) at_once: usize,
+    /// True if values are read from the disk as plain data.
+    pub(crate) is_cold: bool,
+}
+
+impl ScenarioInstance {
+    /// Returns the scenario of a seed.
+    pub(crate) fn of(seed: u64) -> Self {
+        let number = TURNS[(seed % TURNS.len() as u64) as usize];
+        let mut random = Random::apart(seed, u64::MAX - 1);
+        let scenario = &SCENARIOS[number];
+        let most_laps = if scenario.items.len() == 1 && scenario.items[0] == ClientStep::Input(1) { 2 } else { 1 };
+        Self {
+            number,
+            items: scenario.items.to_vec(),
+            laps: 1 + u64::from(random.below(most_laps)),
+            width: 12 + u64::from(random.below(3)),
+            at_once: if random.one_in(4) { 2 } else { usize::MAX },
+            is_cold: random.one_in(4),
+        }
+    }
+
+    pub(crate) fn scenario(&self) -> &'static Scenario {
+        &SCENARIOS[self.number]
+    }
+
+    pub(crate) fn drawing(&self) -> GraphKind {
+        self.scenario().drawing
+    }
+
+    /// Returns the external update to make while this number of interrupts is open.
+    pub(crate) fn note_at(&self, open: usize) -> Option<u64> {
+        self.scenario().note_at.filter(|at| *at == open).map(|_| 1)
+    }
+
+    /// Returns true if interrupts are resumed one by one.
+    pub(crate) fn is_patient(&self) -> bool {
+        self.scenario().note_at.is_some()
+    }
+
+    /// Returns true if two clients run concurrently.
+    pub(crate) fn is_pair(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, ClientStep::Pair(..)))
+    }
+
+    /// Returns the scenarios with equally correct results: without faults, and with one client after the other.
+    pub(crate) fn models(&self) -> Vec<Self> {
+        let calm = Self { at_once: usize::MAX, is_cold: false, ..self.clone() };
+        match calm.items[..] {
+            [ClientStep::Pair(one, other)] => {
+                let order = |first, second| Self {
+                    items: vec![ClientStep::Input(first), ClientStep::Input(second)],
+                    ..calm.clone()
+                };
+                vec![order(one, other), order(other, one)]
+            }
+            _ => vec![calm],
+        }
+    }
+
+    /// Returns the input with this number.
+    pub(crate) fn input(&self, number: u64) -> UncheckedUpdate {
+        SimState::input().inputs(number).laps(self.laps).width(self.width).round(0_u64).into_update()
+    }
+
+    /// Returns the inputs and external updates that the thread must have at the end.
+    pub(crate) fn wanted(&self) -> (Vec<u64>, Vec<u64>) {
+        let (mut inputs, mut notes) = (Vec::new(), Vec::new());
+        for item in &self.items {
+            match item {
+                ClientStep::Input(number) => inputs.push(*number),
+                ClientStep::Note(number) => notes.push(*number),
+                ClientStep::Pair(one, other) => inputs.extend([*one, *other]),
+            }
+        }
+        notes.extend(self.scenario().note_at.map(|_| 1));
+        inputs.sort_unstable();
+        (inputs, notes)
+    }
+}

@@ -1,0 +1,130 @@
+//! Clocks that jump by hours and days, between the restarts of a run and during them.
+//!
+//! libfaketime changes the time of workers through a file that is rewritten while they run. Only the wall clock
+//! jumps, as on a machine whose clock is set. The order of checkpoints must not depend on it.
+
+use std::path::Path;
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::child_process::{ChildOutput, ChildProcess, command};
+use crate::options::TestOptions;
+use crate::process_kill::undisturbed;
+use crate::protocol::{CheckpointSummary, ChildMessage};
+use crate::random::Random;
+use crate::report::Report;
+use crate::side_effects;
+use crate::temp_dir::TempDir;
+use crate::tools;
+use crate::verify;
+use crate::worker::WorkerArgs;
+use crate::workload::THREAD;
+
+/// Offsets of the clock to the true time.
+const OFFSETS: [&str; 7] = ["+0", "+1h", "-1h", "+1d", "-1d", "+25h", "-25h"];
+/// Number and size of the runs.
+const RUNS: u64 = 5;
+const SIZE: (u64, u64) = (3, 500);
+/// Number of restarts after which a run is stuck.
+const MOST_LIVES: u32 = 40;
+/// Smallest difference that counts as a jump in microseconds: half of the smallest offset.
+const JUMP: i64 = 30 * 60 * 1_000_000;
+
+/// Runs the clock test.
+///
+/// # Errors
+/// Returns an error if the test cannot be run.
+pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+    let library = tools::text(&tools::faketime()?);
+    let mut report = Report::new("clock");
+    let expected = undisturbed(SIZE)?;
+    for number in 0..stage.at_least(RUNS) {
+        let seed = stage.seed + number;
+        let problems = round(seed, &library, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
+        report.find_all(seed, problems);
+    }
+    report.require_count(stage.seed, "checkpoints after a jump ahead", 1);
+    report.require_count(stage.seed, "checkpoints after a jump back", 1);
+    Ok(report)
+}
+
+fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
+    let mut random = Random::apart(seed, 8);
+    let folder = TempDir::new("clock")?;
+    let place = CheckpointerLocation::sqlite_in(folder.path());
+    let dial = folder.join("dial");
+    let environment = [
+        ("LD_PRELOAD", library.to_owned()),
+        ("FAKETIME_TIMESTAMP_FILE", tools::text(&dial)),
+        ("FAKETIME_NO_CACHE", "1".to_owned()),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+    ];
+    let mut order =
+        WorkerArgs { threads: vec![THREAD.to_owned()], laps: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
+    order.effects = Some(folder.join("effects"));
+    let mut heard: side_effects::ReportedEvents = Vec::new();
+    while !matches!(heard.last(), Some((_, ChildMessage::Ended { .. }))) {
+        order.life += 1;
+        if order.life > MOST_LIVES {
+            return Ok(vec![format!("the run did not end in {MOST_LIVES} lives: {:?}", heard.last())]);
+        }
+        report.count("lives", 1);
+        set(&dial, &mut random, report)?;
+        let mut child = ChildProcess::start_with(&command("victim", &place, &order)?, &environment)?;
+        let last = random.below(60);
+        let mut reports = 0;
+        while let ChildOutput::Told(told) = child.next_message()? {
+            heard.push((order.life, told));
+            reports += 1;
+            if random.one_in(8) {
+                set(&dial, &mut random, report)?;
+            }
+            if reports == last {
+                child.kill();
+            }
+        }
+        child.end()?;
+        if let Some((_, ChildMessage::Failed { code, message })) = heard.last() {
+            return Ok(vec![format!("a victim failed: {code}: {message}")]);
+        }
+    }
+    let stored = verify::read_thread(&place)?;
+    let mut problems = stored.problems();
+    let line = stored.line(THREAD, "");
+    problems.extend(verify::history_errors(&line));
+    problems.extend(stored.missing(THREAD, heard.iter().map(|(_, told)| told)));
+    problems.extend(out_of_order(&line, &heard));
+    if line.first().is_none_or(|newest| newest.digest != expected) {
+        problems.push("the newest checkpoint is not the end of the run".to_owned());
+    }
+    for pair in line.windows(2) {
+        report.count("checkpoints after a jump ahead", u64::from(pair[0].time - pair[1].time > JUMP));
+        report.count("checkpoints after a jump back", u64::from(pair[1].time - pair[0].time > JUMP));
+    }
+    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &heard).problems);
+    Ok(problems)
+}
+
+/// Sets the clock to a random offset.
+fn set(dial: &Path, random: &mut Random, report: &mut Report) -> Result<(), String> {
+    let offset = OFFSETS[random.below(OFFSETS.len() as u32) as usize];
+    report.count("times the clock was set", 1);
+    // Renamed into place, because a worker may read the file at any moment.
+    let fresh = dial.with_extension("fresh");
+    let written = std::fs::write(&fresh, offset).and_then(|()| std::fs::rename(&fresh, dial));
+    written.map_err(|error| format!("{}: {error}", dial.display()))
+}
+
+/// Checks that the history has the acknowledged checkpoints in the order of their acknowledgement.
+fn out_of_order(line: &[&CheckpointSummary], heard: &side_effects::ReportedEvents) -> Option<String> {
+    let told: Vec<&str> = heard.iter().filter_map(|(_, told)| outermost(told)).collect();
+    let is_told = |seen: &&&CheckpointSummary| told.contains(&&*seen.id);
+    let stored: Vec<&str> = line.iter().rev().filter(is_told).map(|seen| &*seen.id).collect();
+    (stored != told).then(|| format!("the history has another order than was told: {stored:?}, told {told:?}"))
+}
+
+fn outermost(told: &ChildMessage) -> Option<&str> {
+    match told {
+        ChildMessage::Checkpoint { path, id, .. } if path.is_empty() => Some(id),
+        _ => None,
+    }
+}

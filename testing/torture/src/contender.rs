@@ -1,0 +1,82 @@
+//! A child process that shares a thread with others: it runs a small graph repeatedly and waits while the thread is
+//! busy.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use superstep::prelude::*;
+use superstep::{CompiledGraph, ErrorCode, MultitaskStrategy, Result};
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::protocol::ChildMessage;
+use crate::workload::{THREAD, WorkloadState, WorkloadStateUpdate};
+
+/// Task of the process.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ContenderArgs {
+    /// Prefix of its log entries.
+    pub(crate) name: String,
+    pub(crate) runs: u32,
+    /// Retry when the thread is busy, instead of waiting in the library.
+    pub(crate) asks_again: bool,
+}
+
+/// Nodes of a run, preceded by its input: the log entries of a run in this order.
+pub(crate) const TRACKS: [&str; 3] = ["input", "one", "two"];
+
+/// Performs the runs. Returns true if all of them succeeded.
+///
+/// # Errors
+/// Returns an error if the process cannot start its work.
+pub(crate) async fn run(place: &CheckpointerLocation, errand: &ContenderArgs) -> Result<bool, String> {
+    ChildMessage::Started { pid: std::process::id() }.send();
+    let flow = graph().map_err(|error| error.to_string())?;
+    let store = match place.open().await {
+        Ok(store) => store,
+        Err(error) => {
+            ChildMessage::failed(&error).send();
+            return Ok(false);
+        }
+    };
+    ChildMessage::Opened.send();
+    let mut busy = 0;
+    for number in 0..errand.runs {
+        let label = format!("{} {number}", errand.name);
+        loop {
+            let input = WorkloadState::update().log(track(&label, TRACKS[0]));
+            let run = flow.invoke(input).thread(THREAD).checkpointer(store.clone()).context(label.clone());
+            let when = if errand.asks_again { MultitaskStrategy::Reject } else { MultitaskStrategy::Enqueue };
+            match run.multitask_strategy(when).await {
+                Ok(_) => break,
+                Err(error) if error.code() == ErrorCode::ThreadBusy => {
+                    busy += 1;
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                Err(error) => {
+                    ChildMessage::failed(&error).send();
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    ChildMessage::Busy { times: busy }.send();
+    Ok(true)
+}
+
+/// Returns a log entry.
+pub(crate) fn track(label: &str, node: &str) -> String {
+    format!("{label} {node}")
+}
+
+fn graph() -> Result<CompiledGraph<WorkloadState, String>> {
+    let mut graph = StateGraph::<WorkloadState, String>::new("mover");
+    let one = graph.add_node("one", leaves_track);
+    let two = graph.add_node("two", leaves_track);
+    graph.add_edge(START, one).add_edge(one, two).add_edge(two, END);
+    graph.compile()
+}
+
+async fn leaves_track(label: RunContext<String>, cx: TaskContext) -> Result<WorkloadStateUpdate, NodeError> {
+    Ok(WorkloadState::update().log(track(&label, cx.node())).count(1_u64))
+}

@@ -1,0 +1,184 @@
+//! A full disk: the run fails with a clear error, reading still works, and the run continues when there is space
+//! again.
+//!
+//! The disk is a small tmpfs in a private mount namespace, in which this program starts itself; a ballast file leaves
+//! little space, which the run uses up.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::child_process::{ChildOutput, ChildProcess, command};
+use crate::options::TestOptions;
+use crate::process_kill::undisturbed;
+use crate::protocol::ChildMessage;
+use crate::random::Random;
+use crate::report::Report;
+use crate::side_effects;
+use crate::temp_dir::TempDir;
+use crate::tools;
+use crate::verify::{self, StoredState};
+use crate::worker::WorkerArgs;
+use crate::workload::THREAD;
+
+/// Number of rounds.
+const TIMES: u64 = 8;
+/// Size of the run: laps and weight. Its log alone needs more than the remaining space.
+const SIZE: (u64, u64) = (3, 150_000);
+/// Smallest and largest remaining space in KiB.
+const ROOM: (u32, u32) = (40, 800);
+
+/// Runs the test of full disks.
+///
+/// # Errors
+/// Returns an error if the test cannot be run.
+pub(crate) fn run_test(stage: &TestOptions) -> Result<Report, String> {
+    let mut report = Report::new("full");
+    tools::need("unshare", "util-linux")?;
+    if let Some(refusal) = tools::refuses_namespaces() {
+        let why = format!("a disk of our own needs root, or user namespaces, and this system gives none: {refusal}");
+        report.skipped_because = Some(why);
+        return Ok(report);
+    }
+    let (folder, disk) = (TempDir::new("full")?, TempDir::new("disk")?);
+    let program = std::env::current_exe().map_err(|error| format!("this program does not find itself: {error}"))?;
+    let space = if tools::is_root() { "-m" } else { "-rm" };
+    let mut inside = Command::new("unshare");
+    inside.args([space, "--"]).arg(program).arg("full-inside");
+    inside.args([folder.path(), disk.path()]).args([stage.seed.to_string(), stage.kills.to_string()]);
+    let output = inside.output().map_err(|error| format!("`unshare` does not start: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("the proof on a disk of our own ended with {}: {said}", output.status));
+    }
+    let whole = serde_json::from_slice(&output.stdout).map_err(|error| format!("the report of `full`: {error}"))?;
+    report.take(&whole)?;
+    report.require_count(stage.seed, "full disks", 1);
+    Ok(report)
+}
+
+/// Runs the test inside the mount namespace.
+///
+/// # Errors
+/// Returns an error if the test cannot be run.
+pub(crate) fn run_in_namespace(folder: &str, disk: &str, stage: &TestOptions) -> Result<Report, String> {
+    let mut report = Report::new("full");
+    let expected = undisturbed(SIZE)?;
+    for number in 0..stage.at_least(TIMES) {
+        let seed = stage.seed + number;
+        let mut random = Random::apart(seed, 6);
+        let disk = TmpfsMount::mount(disk, 1 << (2 + random.below(3)))?;
+        let room = ROOM.0 + random.below(ROOM.1 - ROOM.0);
+        let effects = Path::new(folder).join(format!("effects {number}"));
+        let problems = round(&disk, u64::from(room), &effects, &expected, &mut report);
+        let problems = problems.unwrap_or_else(|problem| vec![problem]);
+        report.find_all(seed, problems.into_iter().map(|problem| format!("with {room} KiB of room: {problem}")));
+    }
+    Ok(report)
+}
+
+/// A small tmpfs, unmounted when dropped.
+struct TmpfsMount {
+    path: PathBuf,
+    mebibytes: u64,
+}
+
+impl TmpfsMount {
+    fn mount(path: &str, mebibytes: u64) -> Result<Self, String> {
+        let size = format!("size={mebibytes}m");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs", path]).status();
+        match mounted {
+            Ok(status) if status.success() => Ok(Self { path: path.into(), mebibytes }),
+            other => Err(format!("no disk of our own: `mount` ended with {other:?}")),
+        }
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.path.join("ballast")
+    }
+
+    /// Fills the disk except for this much space.
+    fn fill(&self, kibibytes: u64) -> Result<(), String> {
+        let ballast = vec![1_u8; ((self.mebibytes << 10) - kibibytes) as usize * 1024];
+        std::fs::write(self.ballast(), ballast).map_err(|error| format!("no ballast: {error}"))
+    }
+
+    fn empty(&self) -> Result<(), String> {
+        std::fs::remove_file(self.ballast()).map_err(|error| format!("the ballast stays: {error}"))
+    }
+}
+
+impl Drop for TmpfsMount {
+    fn drop(&mut self) {
+        // The mount disappears with the namespace in any case.
+        let _ = Command::new("umount").arg(&self.path).status();
+    }
+}
+
+/// Runs once on a disk that becomes full and is freed.
+fn round(
+    disk: &TmpfsMount,
+    room: u64,
+    effects: &Path,
+    expected: &str,
+    report: &mut Report,
+) -> Result<Vec<String>, String> {
+    disk.fill(room)?;
+    let place = CheckpointerLocation::sqlite_in(&disk.path);
+    let mut order =
+        WorkerArgs { threads: vec![THREAD.to_owned()], laps: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
+    (order.effects, order.life, order.waits_after_failure) = (Some(effects.to_owned()), 1, true);
+    let mut child = ChildProcess::start(&command("victim", &place, &order)?)?;
+    let (mut problems, mut heard) = (Vec::new(), Vec::new());
+    // Until the run has failed and has reported what it can still read.
+    while let ChildOutput::Told(told) = child.next_message()? {
+        let is_read =
+            matches!(told, ChildMessage::Read { .. } | ChildMessage::Unreadable { .. } | ChildMessage::Ended { .. });
+        heard.push(told);
+        if is_read {
+            break;
+        }
+    }
+    let failure = heard.iter().position(|told| matches!(told, ChildMessage::Failed { .. }));
+    let Some(failure) = failure else { return Ok(vec!["the run was not stopped by a full disk".to_owned()]) };
+    report.count("full disks", 1);
+    let (told, read) = heard.split_at(failure);
+    let told: Vec<ChildMessage> = told.to_vec();
+    if told.contains(&ChildMessage::Opened) {
+        problems.extend(unexpected_error(&read[0]));
+        report.count("readings while full", 1);
+        let stored = StoredState::from_messages(read[1..].to_vec());
+        problems.extend(stored.problems().into_iter().map(|problem| format!("while full: {problem}")));
+        problems.extend(stored.missing(THREAD, &told).into_iter().map(|lost| format!("while full: {lost}")));
+    }
+    disk.empty()?;
+    // A worker that could not open the checkpointer has ended; others are told that there is space.
+    let goes_on = told.contains(&ChildMessage::Opened) && child.write_line("there is room").is_ok();
+    report.count("runs that went on in the same process", u64::from(goes_on));
+    let first = child.end()?;
+    // Everything after the failure counts as another process: unsaved tasks start again.
+    let before = told.into_iter().map(|told| (1, told));
+    let mut lives: side_effects::ReportedEvents = before.chain(first.told.into_iter().map(|told| (2, told))).collect();
+    if !goes_on {
+        order.life = 2;
+        let second = ChildProcess::start(&command("victim", &place, &order)?)?.end()?;
+        lives.extend(second.told.into_iter().map(|told| (2, told)));
+    }
+    if !matches!(lives.last(), Some((_, ChildMessage::Ended { digest })) if digest == expected) {
+        problems.push(format!("the run did not go on to the right end: {:?}", lives.last()));
+    }
+    let stored = verify::read_thread(&place)?;
+    problems.extend(stored.problems());
+    let lost = stored.missing(THREAD, lives.iter().map(|(_, told)| told));
+    report.count("acknowledgements lost", lost.len() as u64);
+    problems.extend(lost);
+    problems.extend(side_effects::judge(&side_effects::read(effects)?, &lives).problems);
+    Ok(problems)
+}
+
+/// Checks that the error reports a full disk and that the commit was not saved.
+fn unexpected_error(told: &ChildMessage) -> Option<String> {
+    let ChildMessage::Failed { code, message } = told else { return None };
+    let is_clean = code == "StoreUnavailable" && message.contains("full") && message.contains("not saved");
+    (!is_clean).then(|| format!("an error that does not say that the disk is full: {code}: {message}"))
+}

@@ -1,0 +1,173 @@
+//! Failing file operations: the n-th operation on the database files fails once, or from then on.
+//!
+//! strace injects the errors. The worker must end with success or with a clear error, and must not have acknowledged
+//! anything that is missing when the disk works again.
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::child_process::{ChildProcess, command};
+use crate::options::TestOptions;
+use crate::process_kill::undisturbed;
+use crate::protocol::ChildMessage;
+use crate::random::Random;
+use crate::report::Report;
+use crate::side_effects;
+use crate::temp_dir::TempDir;
+use crate::tools;
+use crate::verify;
+use crate::worker::WorkerArgs;
+use crate::workload::THREAD;
+
+/// Failing system calls and their errors.
+const FAULTS: [(&str, &str); 6] = [
+    ("pwrite64", "EIO"),
+    ("pwrite64", "ENOSPC"),
+    ("fsync,fdatasync", "EIO"),
+    ("ftruncate", "EIO"),
+    ("openat", "EIO"),
+    ("pread64", "EIO"),
+];
+/// Number of positions in a run at which each fault is injected, once and permanently.
+const PLACES: u64 = 6;
+/// Size of the run: laps and weight.
+const SIZE: (u64, u64) = (1, 20_000);
+
+/// Runs the test of I/O errors.
+///
+/// # Errors
+/// Returns an error if the test cannot be run.
+pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+    tools::need("strace", "strace")?;
+    let mut report = Report::new("io");
+    let expected = undisturbed(SIZE)?;
+    let mut random = Random::apart(stage.seed, 4);
+    for (calls, error) in FAULTS {
+        let count = count(calls)?;
+        for place in places(count, stage.times(PLACES), &mut random) {
+            for suffix in ["", "+"] {
+                let fault = format!("inject={calls}:error={error}:when={place}{suffix}");
+                let problems = round(&fault, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
+                report.find_all(stage.seed, problems.into_iter().map(|problem| format!("{fault}: {problem}")));
+            }
+        }
+    }
+    report.require_count(stage.seed, "runs that failed", 1);
+    Ok(report)
+}
+
+/// Returns the first operations, the last one, and random others.
+fn places(count: u64, many: u64, random: &mut Random) -> Vec<u64> {
+    let first = (1..=count).take(2);
+    let drawn = (0..many.saturating_sub(3)).map(|_| 1 + u64::from(random.below(count.max(1) as u32)));
+    let mut places: Vec<u64> = first.chain(drawn).chain([count.max(1)]).collect();
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// Returns a command under strace with these options, restricted to the database files.
+fn under(place: &CheckpointerLocation, tail: &[&str], words: Vec<String>) -> Vec<String> {
+    let mut all: Vec<String> = ["strace", "-f"].map(str::to_owned).to_vec();
+    let file = tools::text(place.file());
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        all.extend(["-P".to_owned(), format!("{file}{ending}")]);
+    }
+    all.extend(tail.iter().map(|word| (*word).to_owned()));
+    all.extend(words);
+    all
+}
+
+/// Returns the largest number of such operations in one thread of an undisturbed run: strace counts per thread.
+fn count(calls: &str) -> Result<u64, String> {
+    let folder = TempDir::new("io")?;
+    let place = CheckpointerLocation::sqlite_in(folder.path());
+    let log = folder.join("log");
+    let (trace, path) = (format!("trace={calls}"), tools::text(&log));
+    let words = under(&place, &["-e", &trace, "-o", &path], command("victim", &place, &order(&folder, 1))?);
+    let end = ChildProcess::start(&words)?.end()?;
+    if !end.status.success() {
+        return Err(format!("a victim under strace ended with {}", end.describe()));
+    }
+    let text = std::fs::read_to_string(&log).map_err(|error| format!("{path}: {error}"))?;
+    let mut counts = std::collections::BTreeMap::<&str, u64>::new();
+    for line in text.lines().filter(|line| line.contains('(') && !line.contains("resumed>")) {
+        *counts.entry(line.split(' ').next().unwrap_or_default()).or_default() += 1;
+    }
+    Ok(counts.into_values().max().unwrap_or(0))
+}
+
+fn order(folder: &TempDir, life: u32) -> WorkerArgs {
+    let effects = Some(folder.join("effects"));
+    WorkerArgs {
+        threads: vec![THREAD.to_owned()],
+        laps: SIZE.0,
+        weight: SIZE.1,
+        effects,
+        life,
+        journals_events: true,
+        ..WorkerArgs::default()
+    }
+}
+
+/// Runs once on a failing disk, and once on the same disk without faults.
+fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
+    let folder = TempDir::new("io")?;
+    let place = CheckpointerLocation::sqlite_in(folder.path());
+    let calls = fault.strip_prefix("inject=").and_then(|fault| fault.split(':').next()).unwrap_or_default();
+    let tail = ["-e", &format!("trace={calls}"), "-e", fault, "-o", "/dev/null"];
+    let words = under(&place, &tail, command("victim", &place, &order(&folder, 1))?);
+    let first = match ChildProcess::start(&words)?.end() {
+        Ok(end) => end,
+        Err(stuck) => return Ok(vec![stuck]),
+    };
+    report.count("faults injected", 1);
+    let mut problems = Vec::new();
+    match first.told.last() {
+        _ if first.is_crash() => problems.push(format!("the victim ended with {}", first.describe())),
+        Some(ChildMessage::Failed { code, message }) => {
+            report.count("runs that failed", 1);
+            problems.extend(unclean(code, message, &place));
+        }
+        Some(ChildMessage::Ended { .. }) => report.count("runs that went on", 1),
+        _ => problems.push(format!("the victim said neither that it failed nor that it ended: {}", first.describe())),
+    }
+    let mut heard: side_effects::ReportedEvents = first.told.into_iter().map(|told| (1, told)).collect();
+    let stored = verify::read_thread(&place)?;
+    problems.extend(stored.problems());
+    let lost = stored.missing(THREAD, heard.iter().map(|(_, told)| told));
+    report.count("false acknowledgements", lost.len() as u64);
+    problems.extend(lost);
+    let second = ChildProcess::start(&command("victim", &place, &order(&folder, 2))?)?.end()?;
+    if second.told.last() != Some(&ChildMessage::Ended { digest: expected.to_owned() }) {
+        problems.push(format!(
+            "the thread did not go on to the right end: {:?}; {}",
+            second.told.last(),
+            second.describe()
+        ));
+    }
+    heard.extend(second.told.into_iter().map(|told| (2, told)));
+    let stored = verify::read_thread(&place)?;
+    problems.extend(stored.problems());
+    problems.extend(stored.missing(THREAD, heard.iter().map(|(_, told)| told)));
+    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &heard).problems);
+    Ok(problems)
+}
+
+/// Checks that an error is a store error and names the file. SQLite reports a failed read as a corrupt file.
+fn unclean(code: &str, message: &str, place: &CheckpointerLocation) -> Option<String> {
+    let is_store = matches!(code, "StoreUnavailable" | "CheckpointCorrupt");
+    let is_clean = is_store && message.contains(&tools::text(place.file()));
+    (!is_clean).then(|| format!("an error that does not say what failed: {code}: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_operation_are_always_tried() {
+        let mut random = Random::apart(1, 1);
+        let places = places(40, 6, &mut random);
+        assert!(places.starts_with(&[1, 2]) && places.ends_with(&[40]), "{places:?}");
+        assert_eq!(super::places(0, 5, &mut random), [1]);
+    }
+}

@@ -1,0 +1,171 @@
+//! One run that is disturbed until it ends, and its final checks, independent of the checkpointer and the kind of
+//! fault.
+//!
+//! Everything that was acknowledged must be stored, no task reported as finished may start again, and the state must
+//! equal that of an undisturbed run.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::child_process::{ChildOutput, ChildProcess, command};
+use crate::protocol::ChildMessage;
+use crate::random::Random;
+use crate::reader::ReaderArgs;
+use crate::report::Report;
+use crate::side_effects;
+use crate::verify;
+use crate::worker::WorkerArgs;
+use crate::workload::NODES;
+
+/// Number of restarts after which a run is stuck.
+const MAX_RESTARTS: u32 = 300;
+
+/// A disturbed run.
+pub(crate) struct FaultRun<'a> {
+    pub(crate) place: CheckpointerLocation,
+    pub(crate) thread: String,
+    /// Side effect log.
+    pub(crate) effects: PathBuf,
+    /// Laps and weight.
+    pub(crate) size: (u64, u64),
+    /// Seeded bug of the engine.
+    pub(crate) planted: Option<&'a str>,
+    /// Expected values, from an undisturbed run.
+    pub(crate) expected: &'a str,
+}
+
+/// Result of a disturbed run.
+#[derive(Default)]
+pub(crate) struct FaultRunResult {
+    pub(crate) heard: side_effects::ReportedEvents,
+    pub(crate) kills: u64,
+    /// Violations.
+    pub(crate) problems: Vec<String>,
+}
+
+/// One process of a run.
+struct ProcessLifetime {
+    told: Vec<ChildMessage>,
+    was_killed: bool,
+    problem: Option<String>,
+}
+
+impl FaultRun<'_> {
+    /// Returns the task of a worker for one process.
+    pub(crate) fn order(&self, life: u32) -> WorkerArgs {
+        WorkerArgs {
+            threads: vec![self.thread.clone()],
+            laps: self.size.0,
+            weight: self.size.1,
+            effects: Some(self.effects.clone()),
+            life,
+            // A file lock ends with its process; a lease on a server has to expire first.
+            waits: !self.place.is_file(),
+            journals_events: true,
+            planted: self.planted.map(str::to_owned),
+            ..WorkerArgs::default()
+        }
+    }
+
+    /// Starts a worker.
+    ///
+    /// # Errors
+    /// Returns an error if the worker does not start.
+    pub(crate) fn start(&self, life: u32) -> Result<ChildProcess, String> {
+        ChildProcess::start(&command("victim", &self.place, &self.order(life))?)
+    }
+
+    /// Starts workers and kills most of them until the run has ended.
+    ///
+    /// # Errors
+    /// Returns an error if a worker does not start.
+    pub(crate) fn kill_until_finished(&self, random: &mut Random) -> Result<FaultRunResult, String> {
+        let mut course = FaultRunResult::default();
+        for life in 1..=MAX_RESTARTS {
+            let ended = run_lifetime(self.start(life)?, random)?;
+            course.kills += u64::from(ended.was_killed);
+            course.problems.extend(ended.problem);
+            course.heard.extend(ended.told.into_iter().map(|told| (life, told)));
+            if !course.problems.is_empty() || matches!(course.heard.last(), Some((_, ChildMessage::Ended { .. }))) {
+                return Ok(course);
+            }
+        }
+        course.problems.push(format!("the run did not end in {MAX_RESTARTS} lives"));
+        Ok(course)
+    }
+
+    /// Compares messages with stored data; returns the violations, including earlier ones.
+    ///
+    /// # Errors
+    /// Returns an error if the stored data cannot be read.
+    pub(crate) fn verify(&self, course: FaultRunResult, report: &mut Report) -> Result<Vec<String>, String> {
+        let FaultRunResult { heard, mut problems, .. } = course;
+        let checkpoints = heard.iter().filter(|(_, told)| matches!(told, ChildMessage::Checkpoint { .. })).count();
+        report.count("checkpoints acknowledged", checkpoints as u64);
+        let question =
+            ReaderArgs { threads: vec![self.thread.clone()], integrity: self.place.is_file(), ..ReaderArgs::default() };
+        let stored = verify::read(&self.place, &question)?;
+        problems.extend(stored.problems());
+        let lost = stored.missing(&self.thread, heard.iter().map(|(_, told)| told));
+        report.count("acknowledgements lost", lost.len() as u64);
+        problems.extend(lost);
+        let line = stored.line(&self.thread, "");
+        problems.extend(verify::history_errors(&line).into_iter().filter(|_| self.planted.is_none()));
+        if line.first().is_none_or(|newest| newest.digest != self.expected) {
+            problems.push("the run ended with other values than one that nobody disturbed".to_owned());
+        }
+        let kept = stored.kept.get(&self.thread).cloned().unwrap_or_default();
+        report.count("events kept", kept.events);
+        let laps = NODES.map(|node| (node.to_owned(), self.size.0)).into();
+        if kept.ends != laps {
+            problems.push(format!("tasks that the kept events tell to have ended: {:?}", kept.ends));
+        }
+        let verdict = side_effects::judge(&side_effects::read(&self.effects)?, &heard);
+        report.count("tasks in flight run again", verdict.in_flight);
+        report.count("finished tasks run again", verdict.problems.len() as u64);
+        problems.extend(verdict.problems);
+        Ok(problems)
+    }
+}
+
+/// Runs one worker until it ends or is killed.
+fn run_lifetime(mut child: ChildProcess, random: &mut Random) -> Result<ProcessLifetime, String> {
+    // About one in eight workers is not killed, so that some runs end, and most die early or halfway.
+    let after = if random.one_in(8) { u32::MAX } else { random.below(40) };
+    let then = Duration::from_micros(u64::from(random.below(2_000)));
+    let (mut told, mut was_killed, mut reports) = (Vec::new(), false, 0);
+    loop {
+        match child.next_message() {
+            Err(stuck) => return Ok(ProcessLifetime { told, was_killed, problem: Some(stuck) }),
+            Ok(ChildOutput::End) => break,
+            Ok(ChildOutput::Told(one)) => {
+                reports += u32::from(!matches!(one, ChildMessage::Started { .. }));
+                told.push(one);
+            }
+        }
+        if reports >= after && !was_killed {
+            busy_wait(then);
+            child.kill();
+            was_killed = true;
+        }
+    }
+    let end = child.end()?;
+    let is_over = matches!(told.last(), Some(ChildMessage::Ended { .. }));
+    // A worker killed after its last message had ended nevertheless.
+    let died = was_killed && !end.status.success();
+    let problem = match told.last() {
+        Some(ChildMessage::Failed { code, message }) => Some(format!("a victim failed: {code}: {message}")),
+        _ if !died && !is_over => Some(format!("a victim ended by itself with {}", end.describe())),
+        _ => None,
+    };
+    Ok(ProcessLifetime { told, was_killed: died, problem })
+}
+
+/// Busy-waits for less than the shortest sleep of the system.
+pub(crate) fn busy_wait(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,136 @@
+//! Fault tests with real processes and real databases: everything that was acknowledged must be stored after kills,
+//! full disks and I/O errors.
+//!
+//! Each test is a module with its own report. Workers and readers are this program itself, started as child
+//! processes; their messages are in `told`. `testing/reliability/` describes the guarantees and how much was tested.
+
+mod arguments;
+mod child_process;
+mod clock;
+mod contender;
+mod corruption;
+mod disk_full;
+mod io_errors;
+mod postgres;
+mod power_loss;
+mod process_kill;
+mod side_effects;
+mod temp_dir;
+mod verify;
+// The one source of numbers out of a seed; both are programs, and neither is a library of the other.
+mod checkpointer;
+mod kill_loop;
+mod options;
+mod protocol;
+#[path = "../../sim/src/random.rs"]
+mod random;
+mod reader;
+mod report;
+mod tools;
+mod two_processes;
+mod worker;
+mod workload;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde::de::DeserializeOwned;
+
+use crate::arguments::Arguments;
+use crate::checkpointer::CheckpointerLocation;
+use crate::options::TestOptions;
+use crate::report::Report;
+
+/// A test with its name.
+type FaultTest = (&'static str, fn(&TestOptions) -> Result<Report, String>);
+
+/// All tests in the order of their execution.
+const FAULT_TESTS: [FaultTest; 8] = [
+    ("kill", process_kill::prove),
+    ("power", power_loss::prove),
+    ("io", io_errors::prove),
+    ("full", disk_full::run_test),
+    ("damage", corruption::prove),
+    ("two", two_processes::prove),
+    ("clock", clock::prove),
+    ("postgres", postgres::prove),
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["victim", kind, place, order] => run_worker(kind, place, order),
+        ["reader", kind, place, question] => run_reader(kind, place, question),
+        ["mover", kind, place, errand] => run_contender(kind, place, errand),
+        ["full-inside", folder, disk, seed, kills] => run_disk_full(folder, disk, seed, kills),
+        _ => Arguments::read(words.into_iter()).and_then(|arguments| prove(&arguments)),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs the tests. Returns true if there are no violations.
+fn prove(arguments: &Arguments) -> Result<bool, String> {
+    let is_asked = |name: &str| arguments.only.as_ref().is_none_or(|only| only == name);
+    let proofs: Vec<&FaultTest> = FAULT_TESTS.iter().filter(|(name, _)| is_asked(name)).collect();
+    if proofs.is_empty() {
+        let names = FAULT_TESTS.map(|(name, _)| name).join(", ");
+        return Err(format!("no proof `{}`; there are {names}", arguments.only.as_deref().unwrap_or_default()));
+    }
+    let mut reports = Vec::new();
+    for (_, perform) in proofs {
+        let begun = Instant::now();
+        let mut report = perform(&TestOptions::new(arguments))?;
+        report.time = begun.elapsed();
+        if arguments.json {
+            eprintln!("{}", report.text());
+        } else {
+            println!("{}", report.text());
+        }
+        reports.push(report);
+    }
+    if arguments.json {
+        // Skipped tests are not part of the JSON report.
+        let performed = reports.iter().filter(|report| report.skipped_because.is_none());
+        let reports: Vec<_> = performed.map(|report| report.json(arguments.seed)).collect();
+        println!("{}", serde_json::Value::from(reports));
+    }
+    Ok(reports.iter().all(|report| report.violations.is_empty()))
+}
+
+fn run_worker(kind: &str, place: &str, order: &str) -> Result<bool, String> {
+    let (place, order) = (CheckpointerLocation::read(kind, place)?, parse(order)?);
+    runtime()?.block_on(worker::run(&place, &order))
+}
+
+fn run_reader(kind: &str, place: &str, question: &str) -> Result<bool, String> {
+    let (place, question) = (CheckpointerLocation::read(kind, place)?, parse(question)?);
+    runtime()?.block_on(reader::look(&place, &question));
+    Ok(true)
+}
+
+fn run_contender(kind: &str, place: &str, errand: &str) -> Result<bool, String> {
+    let (place, errand) = (CheckpointerLocation::read(kind, place)?, parse(errand)?);
+    runtime()?.block_on(contender::run(&place, &errand))
+}
+
+fn run_disk_full(folder: &str, disk: &str, seed: &str, kills: &str) -> Result<bool, String> {
+    let stage = TestOptions { seed: parse(seed)?, kills: parse(kills)? };
+    println!("{}", disk_full::run_in_namespace(folder, disk, &stage)?.whole());
+    Ok(true)
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| format!("`{text}` is not understood: {error}"))
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(|error| format!("the runtime does not start: {error}"))
+}

@@ -1,0 +1,60 @@
+//! Concurrent rounds of a test, for tests that mostly wait.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::report::Report;
+
+/// Number of violations after which a test stops.
+const FINDINGS: usize = 8;
+
+/// Runs rounds, `workers` at once and each with its own seed, until a count is high enough.
+pub(super) fn side_by_side(
+    first: u64,
+    workers: usize,
+    (what, enough): (&str, u64),
+    round: impl Fn(u64, &mut Report) -> Result<Vec<String>, String> + Sync,
+) -> Report {
+    let whole = Mutex::new((first, Report::new("postgres")));
+    let work = || {
+        loop {
+            let seed = {
+                let mut whole = whole.lock().unwrap_or_else(PoisonError::into_inner);
+                if whole.1.of(what) >= enough || whole.1.violations.len() >= FINDINGS {
+                    return;
+                }
+                whole.0 += 1;
+                whole.0 - 1
+            };
+            let mut report = Report::new("postgres");
+            let problems = round(seed, &mut report).unwrap_or_else(|problem| vec![problem]);
+            report.find_all(seed, problems);
+            whole.lock().unwrap_or_else(PoisonError::into_inner).1.join(report);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    whole.into_inner().unwrap_or_else(PoisonError::into_inner).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_go_on_until_enough_was_counted_or_found() {
+        let counted = side_by_side(5, 3, ("rounds", 20), |seed, report| {
+            report.count("rounds", 1);
+            report.count("seeds", seed);
+            Ok(Vec::new())
+        });
+        // Rounds in progress are finished when the count is reached.
+        let rounds = counted.of("rounds");
+        assert!((20..23).contains(&rounds), "{rounds}");
+        assert_eq!(counted.of("seeds"), (5..5 + rounds).sum::<u64>());
+        let found = side_by_side(1, 2, ("rounds", 20), |_, _| Err("no server".to_owned()));
+        assert!((FINDINGS..FINDINGS + 2).contains(&found.violations.len()));
+    }
+}

@@ -1,0 +1,215 @@
+//! Power loss at every moment at which something was acknowledged: the disk content at that moment must contain all
+//! of it.
+//!
+//! A worker runs under strace; its writes and syncs are replayed into disk images: with all unsynced data lost, with
+//! all of it, and with random parts of it. Each image is opened with the real checkpointer. Power loss is also
+//! simulated between two acknowledgements, in the middle of writes. To test the test, needed syncs are ignored, and
+//! the checkpointer runs without syncs: data loss must then be detected.
+
+mod simulated_disk;
+mod strace;
+
+use std::path::Path;
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::child_process::{ChildProcess, command};
+use crate::options::TestOptions;
+use crate::protocol::ChildMessage;
+use crate::random::Random;
+use crate::report::Report;
+use crate::temp_dir::TempDir;
+use crate::tools;
+use crate::verify;
+use crate::worker::WorkerArgs;
+use crate::workload::THREAD;
+
+use simulated_disk::{DiskImage, IgnoredSyncs, SimulatedDisk, UnsyncedPolicy};
+use strace::TraceStep;
+
+/// Number of images with random parts of the unsynced data per moment.
+const RANDOM_IMAGES: usize = 2;
+/// Sizes of the replayed runs: laps, weight, and the fraction of tested moments (one in this number).
+const SHAPES: [(u64, u64, u32); 2] = [(3, 2_000, 1), (4, 200_000, 6)];
+/// One in this number of moments between two acknowledgements is tested.
+const BETWEEN: u32 = 12;
+/// Number of needed syncs that are ignored, one at a time.
+const IGNORED_SYNC_SAMPLES: usize = 12;
+
+/// Runs the power loss test.
+///
+/// # Errors
+/// Returns an error if the test cannot be run.
+pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+    tools::need("strace", "strace")?;
+    let mut report = Report::new("power");
+    let mut seed = stage.seed;
+    while report.of("moments") < stage.times(100) {
+        for shape in SHAPES {
+            let steps = record(shape, CheckpointerLocation::sqlite_in)?;
+            replay(&steps, shape.2, seed, &mut report)?;
+            if shape.2 == 1 {
+                test_ignored_syncs(&steps, seed, &mut report)?;
+            }
+        }
+        seed += 1;
+    }
+    test_no_sync(stage.seed, &mut report)?;
+    // An acknowledgement may follow a later sync than the one it needs; ignoring that sync loses nothing.
+    let (ignored, found) = (report.of("ignored syncs"), report.of("ignored syncs found out"));
+    if ignored == 0 || found * 4 < ignored * 3 {
+        report.add_violation(
+            stage.seed,
+            format!("{found} of {ignored} ignored syncs were found out: the tester is half blind"),
+        );
+    }
+    report.require_count(stage.seed, "writes of the database itself", 1);
+    Ok(report)
+}
+
+/// Runs a worker under strace and returns its trace.
+fn record(
+    (laps, weight, _): (u64, u64, u32),
+    place: fn(&Path) -> CheckpointerLocation,
+) -> Result<Vec<TraceStep>, String> {
+    let (folder, logs) = (TempDir::new("power")?, TempDir::new("trace")?);
+    let log = logs.join("log");
+    let order = WorkerArgs { threads: vec![THREAD.to_owned()], laps, weight, ..WorkerArgs::default() };
+    let tool = ["strace", "-f", "-xx", "-s", strace::LONGEST, "-e", strace::CALLS, "-o"];
+    let mut words: Vec<String> = tool.map(str::to_owned).to_vec();
+    words.push(tools::text(&log));
+    words.extend(command("victim", &place(folder.path()), &order)?);
+    let end = ChildProcess::start(&words)?.end()?;
+    if !end.status.success() {
+        return Err(format!("a victim under strace ended with {}", end.describe()));
+    }
+    let text = std::fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+    strace::read(&text, &tools::text(folder.path()))
+}
+
+/// Simulates power loss at moments of a run.
+fn replay(steps: &[TraceStep], one_in: u32, seed: u64, report: &mut Report) -> Result<(), String> {
+    let mut random = Random::apart(seed, 2);
+    let (mut disk, mut told) = (SimulatedDisk::new(IgnoredSyncs::None), Vec::new());
+    for (place, step) in steps.iter().enumerate() {
+        disk.take(step);
+        count_write(step, report);
+        let is_end = place + 1 == steps.len();
+        let rarity = match step {
+            TraceStep::Told(one) => {
+                told.push(one.clone());
+                one_in
+            }
+            _ => one_in * BETWEEN,
+        };
+        if !random.one_in(rarity) && !is_end {
+            continue;
+        }
+        report.count("moments", u64::from(matches!(step, TraceStep::Told(_))));
+        report.count("moments between", u64::from(!matches!(step, TraceStep::Told(_))));
+        report.count("moments with unsynced writes", u64::from(disk.is_dirty()));
+        let mut images = vec![disk.image(UnsyncedPolicy::Lost)];
+        if disk.is_dirty() {
+            images.push(disk.image(UnsyncedPolicy::Kept));
+            images.extend((0..RANDOM_IMAGES).map(|_| disk.image(UnsyncedPolicy::Some(&mut random))));
+        }
+        for image in images {
+            report.count("images opened", 1);
+            let (damage, lost) = open(&image, &told)?;
+            report.count("acknowledgements lost", lost.len() as u64);
+            let lost = damage.into_iter().chain(lost);
+            report.find_all(seed, lost.map(|lost| format!("power cut after {} reports: {lost}", told.len())));
+        }
+    }
+    Ok(())
+}
+
+/// Counts writes to the database file: a run that never checkpoints the write-ahead log would test only half.
+fn count_write(step: &TraceStep, report: &mut Report) {
+    if let TraceStep::Write { file, .. } = step {
+        let is_database = !file.ends_with("-wal") && !file.ends_with("-journal");
+        report.count("writes of the database itself", u64::from(is_database));
+    }
+}
+
+/// Ignores needed syncs: each time data loss must be detected.
+fn test_ignored_syncs(steps: &[TraceStep], seed: u64, report: &mut Report) -> Result<(), String> {
+    let needed = needed_syncs(steps);
+    let mut random = Random::apart(seed, 3);
+    for _ in 0..IGNORED_SYNC_SAMPLES.min(needed.len()) {
+        let (number, place) = needed[random.below(needed.len() as u32) as usize];
+        let found = loses_data(&steps[..=place], IgnoredSyncs::One(number))?;
+        report.count("ignored syncs", 1);
+        report.count("ignored syncs found out", u64::from(found));
+    }
+    let last = needed.last().map_or(0, |(_, place)| *place);
+    if !loses_data(&steps[..=last], IgnoredSyncs::Of("-wal"))? {
+        report.add_violation(seed, "with no sync of the log at all nothing was found lost: the tester is blind");
+    }
+    Ok(())
+}
+
+/// Tests a checkpointer without syncs: acknowledged data may be lost, but the file stays consistent.
+fn test_no_sync(seed: u64, report: &mut Report) -> Result<(), String> {
+    let steps =
+        record(SHAPES[0], |folder| CheckpointerLocation::SqliteNormal(folder.join(CheckpointerLocation::FILE)))?;
+    let (mut disk, mut told) = (SimulatedDisk::new(IgnoredSyncs::None), Vec::new());
+    for step in &steps {
+        disk.take(step);
+        let TraceStep::Told(one) = step else { continue };
+        told.push(one.clone());
+        let (damage, lost) = open(&disk.image(UnsyncedPolicy::Lost), &told)?;
+        report.count("moments without waiting", 1);
+        report.count("of which with losses", u64::from(!lost.is_empty()));
+        report.find_all(seed, damage.into_iter().map(|damage| format!("without waiting for the disk: {damage}")));
+    }
+    let (moments, found) = (report.of("moments without waiting"), report.of("of which with losses"));
+    if found * 2 < moments {
+        report.add_violation(
+            seed,
+            format!("{found} losses in {moments} moments without syncs: the tester is half blind"),
+        );
+    }
+    Ok(())
+}
+
+/// Returns the syncs of the write-ahead log that were needed for an acknowledgement, with the index of that
+/// acknowledgement.
+fn needed_syncs(steps: &[TraceStep]) -> Vec<(usize, usize)> {
+    let (mut needed, mut number, mut last, mut is_written) = (Vec::new(), 0, None, false);
+    for (place, step) in steps.iter().enumerate() {
+        match step {
+            TraceStep::Write { file, .. } => is_written = is_written || file.ends_with("-wal"),
+            TraceStep::SyncEnds { .. } => {
+                last = is_written.then_some(number);
+                (number, is_written) = (number + 1, false);
+            }
+            TraceStep::Told(
+                ChildMessage::Checkpoint { .. } | ChildMessage::Values { .. } | ChildMessage::Done { .. },
+            ) => {
+                needed.extend(last.take().map(|sync| (sync, place)));
+            }
+            _ => {}
+        }
+    }
+    needed
+}
+
+/// Returns true if data is lost by a power loss after these steps, on a disk that ignores syncs.
+fn loses_data(steps: &[TraceStep], lies: IgnoredSyncs) -> Result<bool, String> {
+    let mut disk = SimulatedDisk::new(lies);
+    steps.iter().for_each(|step| disk.take(step));
+    let told = steps.iter().filter_map(|step| if let TraceStep::Told(told) = step { Some(told.clone()) } else { None });
+    let (damage, lost) = open(&disk.image(UnsyncedPolicy::Lost), &told.collect::<Vec<_>>())?;
+    Ok(!damage.is_empty() || !lost.is_empty())
+}
+
+/// Opens an image with the real checkpointer; returns its problems and the acknowledged data that is missing.
+fn open(image: &DiskImage, told: &[ChildMessage]) -> Result<(Vec<String>, Vec<String>), String> {
+    let folder = TempDir::new("image")?;
+    for (name, bytes) in image {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    let stored = verify::read_thread(&CheckpointerLocation::sqlite_in(folder.path()))?;
+    Ok((stored.problems(), stored.missing(THREAD, told)))
+}

@@ -1,0 +1,218 @@
+//! A simulated disk at power loss: everything synced is kept, unsynced data may be lost.
+//!
+//! The directory entry of a file is durable once the file was synced, the removal of a file immediately. A write may
+//! be torn between sectors of 512 bytes, and never changes other bytes.
+
+use std::collections::BTreeMap;
+
+use super::strace::TraceStep;
+use crate::random::Random;
+
+/// Size of a sector, which is written atomically.
+const SECTOR: usize = 512;
+
+/// Files of a folder.
+pub(crate) type DiskImage = BTreeMap<String, Vec<u8>>;
+
+/// A simulated disk.
+#[derive(Debug, Default)]
+pub(crate) struct SimulatedDisk {
+    files: BTreeMap<String, SimulatedFile>,
+    /// Requested syncs by thread: the file, and the number of its changes they cover.
+    syncs: BTreeMap<u32, (String, usize)>,
+    /// Number of completed syncs.
+    synced: usize,
+    /// Syncs that are reported as done and are not.
+    lies: IgnoredSyncs,
+}
+
+/// Selection of ignored syncs.
+#[derive(Debug, Default, Clone)]
+pub(crate) enum IgnoredSyncs {
+    #[default]
+    None,
+    /// The sync with this number.
+    One(usize),
+    /// All syncs of files with this suffix.
+    Of(&'static str),
+}
+
+#[derive(Debug, Default)]
+struct SimulatedFile {
+    /// Durable content; `None` before the first sync.
+    synced: Option<Vec<u8>>,
+    /// Unsynced changes in order.
+    pending: Vec<FileChange>,
+    /// Number of durable changes.
+    safe: usize,
+}
+
+#[derive(Debug, Clone)]
+enum FileChange {
+    Write(usize, Vec<u8>),
+    Cut(usize),
+}
+
+/// Treatment of unsynced changes.
+pub(crate) enum UnsyncedPolicy<'a> {
+    /// All are lost.
+    Lost,
+    /// All are kept.
+    Kept,
+    /// Some are kept, completely or torn.
+    Some(&'a mut Random),
+}
+
+impl SimulatedDisk {
+    /// Creates an empty disk with ignored syncs.
+    pub(crate) fn new(lies: IgnoredSyncs) -> Self {
+        Self { lies, ..Self::default() }
+    }
+
+    /// Applies the next step of a trace.
+    pub(crate) fn take(&mut self, step: &TraceStep) {
+        match step {
+            TraceStep::Told(_) => {}
+            TraceStep::Write { file, at, bytes } => self.change(file, FileChange::Write(*at, bytes.clone())),
+            TraceStep::Cut { file, length } => self.change(file, FileChange::Cut(*length)),
+            TraceStep::SyncBegins { file, thread } => {
+                let state = self.files.entry(file.clone()).or_default();
+                self.syncs.insert(*thread, (file.clone(), state.safe + state.pending.len()));
+            }
+            TraceStep::SyncEnds { thread } => {
+                if let Some((file, covers)) = self.syncs.remove(thread) {
+                    self.sync(&file, covers);
+                }
+            }
+            TraceStep::Remove { file } => _ = self.files.remove(file),
+        }
+    }
+
+    fn change(&mut self, file: &str, change: FileChange) {
+        self.files.entry(file.to_owned()).or_default().pending.push(change);
+    }
+
+    fn sync(&mut self, name: &str, covers: usize) {
+        let number = self.synced;
+        self.synced += 1;
+        let is_lie = match &self.lies {
+            IgnoredSyncs::None => false,
+            IgnoredSyncs::One(lie) => *lie == number,
+            IgnoredSyncs::Of(ending) => name.ends_with(ending),
+        };
+        let Some(file) = self.files.get_mut(name).filter(|_| !is_lie) else { return };
+        let bytes = file.synced.get_or_insert_default();
+        let count = covers.saturating_sub(file.safe).min(file.pending.len());
+        file.pending.drain(..count).for_each(|change| change.apply(bytes));
+        file.safe += count;
+    }
+
+    /// Returns the content after a power loss.
+    pub(crate) fn image(&self, mut unsynced: UnsyncedPolicy<'_>) -> DiskImage {
+        let files = self.files.iter().filter_map(|(name, file)| Some((name.clone(), file.image(&mut unsynced)?)));
+        files.collect()
+    }
+
+    /// Returns true if there are unsynced changes.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.files.values().any(|file| !file.pending.is_empty())
+    }
+}
+
+impl SimulatedFile {
+    fn image(&self, unsynced: &mut UnsyncedPolicy<'_>) -> Option<Vec<u8>> {
+        let mut bytes = self.synced.clone();
+        for change in &self.pending {
+            let kept = match unsynced {
+                UnsyncedPolicy::Lost => None,
+                UnsyncedPolicy::Kept => Some(change.clone()),
+                UnsyncedPolicy::Some(random) => random.one_in(2).then(|| change.torn(random)),
+            };
+            if let Some(change) = kept {
+                change.apply(bytes.get_or_insert_default());
+            }
+        }
+        bytes
+    }
+}
+
+impl FileChange {
+    fn apply(&self, file: &mut Vec<u8>) {
+        match self {
+            Self::Cut(length) => file.resize(*length, 0),
+            Self::Write(at, bytes) => {
+                let end = at + bytes.len();
+                if file.len() < end {
+                    file.resize(end, 0);
+                }
+                file[*at..end].copy_from_slice(bytes);
+            }
+        }
+    }
+
+    /// Returns the change unchanged, or without its first or last sectors.
+    fn torn(&self, random: &mut Random) -> Self {
+        let Self::Write(at, bytes) = self else { return self.clone() };
+        // Sector boundaries relative to the beginning of the write.
+        let ends: Vec<usize> = (1..bytes.len()).filter(|place| (at + place).is_multiple_of(SECTOR)).collect();
+        if ends.is_empty() || random.one_in(2) {
+            return self.clone();
+        }
+        let place = ends[random.below(ends.len() as u32) as usize];
+        if random.one_in(4) {
+            Self::Write(at + place, bytes[place..].to_vec())
+        } else {
+            Self::Write(*at, bytes[..place].to_vec())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(at: usize, bytes: &[u8]) -> TraceStep {
+        TraceStep::Write { file: "f".into(), at, bytes: bytes.to_vec() }
+    }
+
+    fn sync() -> [TraceStep; 2] {
+        [TraceStep::SyncBegins { file: "f".into(), thread: 1 }, TraceStep::SyncEnds { thread: 1 }]
+    }
+
+    fn after(steps: &[TraceStep], lies: IgnoredSyncs) -> SimulatedDisk {
+        let mut disk = SimulatedDisk::new(lies);
+        steps.iter().for_each(|step| disk.take(step));
+        disk
+    }
+
+    #[test]
+    fn only_what_was_asked_for_before_a_sync_is_safe() {
+        let [begins, ends] = sync();
+        let disk = after(&[write(0, b"ab"), begins, write(1, b"cd"), ends], IgnoredSyncs::None);
+        assert_eq!(disk.image(UnsyncedPolicy::Lost)["f"], b"ab");
+        assert_eq!(disk.image(UnsyncedPolicy::Kept)["f"], b"acd");
+        assert!(disk.is_dirty());
+    }
+
+    #[test]
+    fn a_file_that_was_never_synced_is_not_there() {
+        let disk = after(&[write(0, b"ab")], IgnoredSyncs::None);
+        assert!(disk.image(UnsyncedPolicy::Lost).is_empty());
+        let [begins, ends] = sync();
+        let lied = after(&[write(0, b"ab"), begins.clone(), ends.clone()], IgnoredSyncs::One(0));
+        assert!(lied.image(UnsyncedPolicy::Lost).is_empty());
+        let gone = after(&[write(0, b"ab"), begins, ends, TraceStep::Remove { file: "f".into() }], IgnoredSyncs::None);
+        assert!(gone.image(UnsyncedPolicy::Kept).is_empty());
+    }
+
+    #[test]
+    fn a_torn_write_ends_at_a_sector() {
+        let mut random = Random::apart(1, 1);
+        let change = FileChange::Write(100, vec![1; 2_000]);
+        for _ in 0..200 {
+            let FileChange::Write(at, bytes) = change.torn(&mut random) else { unreachable!("a write stays one") };
+            assert!(at == 100 || at.is_multiple_of(SECTOR));
+            assert!(at + bytes.len() == 2_100 || (at + bytes.len()).is_multiple_of(SECTOR));
+        }
+    }
+}

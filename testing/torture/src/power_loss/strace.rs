@@ -1,0 +1,266 @@
+//! Parser of `strace -f -xx` logs: file changes of a process in a folder, and its messages to the parent.
+//!
+//! System calls of several threads overlap: a call may be split into an unfinished and a resumed line. Relevant are
+//! the start of writes, the start and the end of syncs, and the messages to the parent.
+
+use std::collections::BTreeMap;
+
+use crate::protocol::ChildMessage;
+
+/// System calls that strace logs.
+pub(crate) const CALLS: &str = "trace=openat,close,dup,dup2,dup3,pwrite64,pwritev,pwritev2,ftruncate,fallocate,fsync,\
+                                fdatasync,write,writev,unlink,unlinkat,rename,renameat,renameat2,mmap";
+/// Longest logged string; a truncated write would be useless.
+pub(crate) const LONGEST: &str = "4000000";
+
+/// One event in order.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TraceStep {
+    /// A message to the parent.
+    Told(ChildMessage),
+    /// A write to a file.
+    Write { file: String, at: usize, bytes: Vec<u8> },
+    /// A change of the length of a file.
+    Cut { file: String, length: usize },
+    /// The start of a sync by a thread.
+    SyncBegins { file: String, thread: u32 },
+    /// The end of a sync by a thread.
+    SyncEnds { thread: u32 },
+    /// A removal of a file.
+    Remove { file: String },
+}
+
+/// Parses a log; ignores files outside of the folder and shared memory files.
+///
+/// # Errors
+/// Returns an error for file changes that the parser does not support, because ignoring them would hide losses.
+pub(crate) fn read(log: &str, folder: &str) -> Result<Vec<TraceStep>, String> {
+    let mut reader = TraceParser { folder, files: BTreeMap::new(), begun: BTreeMap::new(), steps: Vec::new() };
+    for line in log.lines() {
+        reader.line(line).map_err(|problem| format!("{problem} in the log line `{:.160}`", line))?;
+    }
+    Ok(reader.steps)
+}
+
+struct TraceParser<'a> {
+    folder: &'a str,
+    /// Files by descriptor.
+    files: BTreeMap<u32, String>,
+    /// Unfinished calls by thread.
+    begun: BTreeMap<u32, SystemCall>,
+    steps: Vec<TraceStep>,
+}
+
+#[derive(Debug, Clone)]
+struct SystemCall {
+    name: String,
+    words: Vec<String>,
+}
+
+impl TraceParser<'_> {
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let (thread, rest) = line.split_once(' ').ok_or("no thread")?;
+        let thread = thread.parse().map_err(|_| "no thread".to_owned())?;
+        let rest = rest.trim_start();
+        if rest.starts_with("+++") || rest.starts_with("---") {
+            return Ok(());
+        }
+        if let Some(resumed) = rest.strip_prefix("<... ") {
+            let call = self.begun.remove(&thread).ok_or("a call returns that did not begin")?;
+            return self.ends(thread, &call, result(resumed)?);
+        }
+        let (name, words) = rest.split_once('(').ok_or("no call")?;
+        let is_unfinished = words.contains("<unfinished ...>");
+        let words = words.split(" <unfinished ...>").next().unwrap_or_default();
+        let arguments = if is_unfinished { words } else { words.rsplit_once(" = ").ok_or("no result")?.0 };
+        let call = SystemCall {
+            name: name.to_owned(),
+            words: arguments.trim_end().trim_end_matches(')').split(", ").map(str::to_owned).collect(),
+        };
+        self.begins(thread, &call)?;
+        if is_unfinished {
+            self.begun.insert(thread, call);
+            return Ok(());
+        }
+        self.ends(thread, &call, result(rest)?)
+    }
+
+    /// Handles the start of a call.
+    fn begins(&mut self, thread: u32, call: &SystemCall) -> Result<(), String> {
+        match &*call.name {
+            "write" if call.word(0)? == "1" => {
+                let told =
+                    serde_json::from_slice(&call.bytes(1)?).map_err(|error| format!("no word of a child: {error}"))?;
+                self.steps.push(TraceStep::Told(told));
+            }
+            "pwrite64" => {
+                if let Some(file) = self.file(call.number(0)?) {
+                    let (at, bytes) = (call.number(3)? as usize, call.bytes(1)?);
+                    self.steps.push(TraceStep::Write { file, at, bytes });
+                }
+            }
+            "ftruncate" => {
+                if let Some(file) = self.file(call.number(0)?) {
+                    self.steps.push(TraceStep::Cut { file, length: call.number(1)? as usize });
+                }
+            }
+            "fsync" | "fdatasync" => {
+                if let Some(file) = self.file(call.number(0)?) {
+                    self.steps.push(TraceStep::SyncBegins { file, thread });
+                }
+            }
+            "mmap" if call.words.len() >= 5 && call.word(3)?.contains("MAP_SHARED") => {
+                let is_ours = call.word(4)? != "-1" && self.file(call.number(4)?).is_some();
+                if is_ours && call.word(2)?.contains("PROT_WRITE") {
+                    return Err("a file is changed through memory, which cannot be seen".to_owned());
+                }
+            }
+            "write" | "writev" | "pwritev" | "pwritev2" | "fallocate" if self.file(call.number(0)?).is_some() => {
+                return Err("a way to write that is not understood".to_owned());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Handles the end of a call.
+    fn ends(&mut self, thread: u32, call: &SystemCall, result: i64) -> Result<(), String> {
+        let is_sync = matches!(&*call.name, "fsync" | "fdatasync");
+        if is_sync && result == 0 && self.file(call.number(0)?).is_some() {
+            self.steps.push(TraceStep::SyncEnds { thread });
+        }
+        let Ok(descriptor) = u32::try_from(result) else { return Ok(()) };
+        match &*call.name {
+            "openat" => {
+                self.files.remove(&descriptor);
+                let path = call.path(1)?;
+                self.files.extend(self.inside(&path).map(|file| (descriptor, file)));
+            }
+            "dup" | "dup2" | "dup3" => {
+                let file = self.files.get(&(call.number(0)? as u32)).cloned();
+                self.files.remove(&descriptor);
+                self.files.extend(file.map(|file| (descriptor, file)));
+            }
+            "close" => _ = self.files.remove(&(call.number(0)? as u32)),
+            "unlink" => self.removed(&call.path(0)?),
+            "unlinkat" => self.removed(&call.path(1)?),
+            "rename" | "renameat" | "renameat2" => {
+                let paths = call.words.iter().filter(|word| word.starts_with('"')).map(|word| unescaped(word));
+                if paths.collect::<Result<Vec<_>, _>>()?.iter().any(|path| path.starts_with(self.folder.as_bytes())) {
+                    return Err("a file is renamed, which is not understood".to_owned());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn removed(&mut self, path: &str) {
+        self.steps.extend(self.inside(path).map(|file| TraceStep::Remove { file }));
+    }
+
+    fn file(&self, descriptor: u64) -> Option<String> {
+        self.files.get(&u32::try_from(descriptor).ok()?).cloned()
+    }
+
+    /// Returns the name of a file in the folder, except shared memory, which SQLite creates again after a crash.
+    fn inside(&self, path: &str) -> Option<String> {
+        let name = path.strip_prefix(self.folder)?.trim_start_matches('/');
+        (!name.is_empty() && !name.ends_with("-shm")).then(|| name.to_owned())
+    }
+}
+
+impl SystemCall {
+    fn word(&self, place: usize) -> Result<&str, String> {
+        self.words.get(place).map(|word| word.trim()).ok_or_else(|| "a word is missing".to_owned())
+    }
+
+    fn number(&self, place: usize) -> Result<u64, String> {
+        let word = self.word(place)?;
+        word.parse().map_err(|_| format!("`{word}` is no number"))
+    }
+
+    fn bytes(&self, place: usize) -> Result<Vec<u8>, String> {
+        unescaped(self.word(place)?)
+    }
+
+    fn path(&self, place: usize) -> Result<String, String> {
+        String::from_utf8(self.bytes(place)?).map_err(|_| "a path is no text".to_owned())
+    }
+}
+
+fn result(line: &str) -> Result<i64, String> {
+    let result = line.rsplit_once(" = ").ok_or("no result")?.1;
+    let result = result.split(' ').next().unwrap_or_default();
+    // Memory addresses are irrelevant.
+    if result.starts_with("0x") { Ok(-1) } else { result.parse().map_err(|_| format!("`{result}` is no result")) }
+}
+
+/// Decodes a string logged in hexadecimal.
+fn unescaped(word: &str) -> Result<Vec<u8>, String> {
+    let inside = word.strip_prefix('"').and_then(|word| word.strip_suffix('"'));
+    let inside = inside.ok_or("a string was cut off")?;
+    let digit = |byte: u8| (byte as char).to_digit(16);
+    let pairs = inside.as_bytes().chunks(4).map(|escape| match escape {
+        [b'\\', b'x', high, low] => Some((digit(*high)? * 16 + digit(*low)?) as u8),
+        _ => None,
+    });
+    pairs.collect::<Option<_>>().ok_or_else(|| "a string is not hexadecimal".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> String {
+        let escaped: String = text.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+        format!("\"{escaped}\"")
+    }
+
+    #[test]
+    fn overlapping_calls_are_put_in_order() {
+        let log = format!(
+            "7 openat(AT_FDCWD, {}, O_RDWR|O_CREAT, 0644) = 5\n\
+             7 pwrite64(5, {}, 2, 10) = 2\n\
+             7 fdatasync(5 <unfinished ...>\n\
+             8 write(1, {}, 18) = 18\n\
+             7 <... fdatasync resumed>)         = 0\n\
+             7 close(5)          = 0\n\
+             7 pwrite64(5, {}, 2, 10) = 2\n\
+             7 unlink({}) = 0\n\
+             7 +++ exited with 0 +++\n",
+            hex("/d/a.db"),
+            hex("xy"),
+            hex("{\"told\":\"opened\"}\n"),
+            hex("zz"),
+            hex("/d/a.db-wal"),
+        );
+        let file = || "a.db".to_owned();
+        let steps = read(&log, "/d").unwrap();
+        assert_eq!(
+            steps,
+            [
+                TraceStep::Write { file: file(), at: 10, bytes: b"xy".to_vec() },
+                TraceStep::SyncBegins { file: file(), thread: 7 },
+                TraceStep::Told(ChildMessage::Opened),
+                TraceStep::SyncEnds { thread: 7 },
+                TraceStep::Remove { file: "a.db-wal".into() },
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_refused() {
+        let open = format!("7 openat(AT_FDCWD, {}, O_RDWR) = 5\n", hex("/d/a.db"));
+        for line in [
+            "7 mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED, 5, 0) = 0x7f00",
+            "7 write(5, \"\\x00\", 1) = 1",
+            "7 pwrite64(5, \"\\x00\"..., 4096, 0) = 4096",
+        ] {
+            assert!(read(&format!("{open}{line}\n"), "/d").is_err(), "{line}");
+        }
+        let shared = format!("7 openat(AT_FDCWD, {}, O_RDWR) = 5\n", hex("/d/a.db-shm"));
+        let mapped = "7 mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED, 5, 0) = 0x7f00\n";
+        assert!(read(&format!("{shared}{mapped}"), "/d").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! `kill -9` of a process that works on a real database, repeated until its run has ended.
+//!
+//! A worker is killed after a random number of messages and a short delay. The next one continues, and may be killed
+//! too. The final checks are in `trial`.
+
+use std::path::Path;
+
+use superstep::MemoryCheckpointer;
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::kill_loop::FaultRun;
+use crate::options::TestOptions;
+use crate::protocol::digest;
+use crate::random::Random;
+use crate::report::Report;
+use crate::side_effects::SideEffectLog;
+use crate::temp_dir::TempDir;
+use crate::workload::{THREAD, graph, input};
+
+/// Laps and weight of the run.
+const SIZE: (u64, u64) = (3, 2_000);
+/// One of this number of runs uses a folder of files.
+const FILES: u64 = 4;
+/// Number of runs within which a seeded bug must be found.
+const PLANTED_RUNS: u64 = 30;
+
+/// Runs until there were enough kills.
+///
+/// # Errors
+/// Returns an error if the test cannot be run.
+pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+    let mut report = Report::new("kill");
+    let expected = undisturbed(SIZE)?;
+    let mut seed = stage.seed;
+    while report.of("kills") < stage.kills {
+        let problems = round(seed, None, &expected, &mut report);
+        report.find_all(seed, problems.unwrap_or_else(|problem| vec![problem]));
+        seed += 1;
+    }
+    report.require_count(seed, "checkpoints acknowledged", 1);
+    plant(stage, &expected, &mut report)?;
+    Ok(report)
+}
+
+/// Tests the test: an engine that acknowledges before it saves must be detected.
+fn plant(stage: &TestOptions, expected: &str, report: &mut Report) -> Result<(), String> {
+    for bug in ["event-before-commit", "ack-before-commit"] {
+        let mut unread = Report::new("planted");
+        let mut found = false;
+        for seed in stage.seed..stage.seed + PLANTED_RUNS {
+            found = found || !round(seed, Some(bug), expected, &mut unread)?.is_empty();
+        }
+        report.count("planted bugs found", u64::from(found));
+        if !found {
+            report.add_violation(stage.seed, format!("the planted bug `{bug}` was not found in {PLANTED_RUNS} runs"));
+        }
+    }
+    Ok(())
+}
+
+/// Runs once, with as many processes as necessary, and returns the violations.
+fn round(seed: u64, planted: Option<&str>, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
+    let folder = TempDir::new("kill")?;
+    let on_files = planted.is_none() && seed % FILES == FILES - 1;
+    let trial = FaultRun {
+        place: if on_files {
+            CheckpointerLocation::Files(folder.join("keys"))
+        } else {
+            CheckpointerLocation::sqlite_in(folder.path())
+        },
+        thread: THREAD.to_owned(),
+        effects: folder.join("effects"),
+        size: SIZE,
+        planted,
+        expected,
+    };
+    let course = trial.kill_until_finished(&mut Random::apart(seed, 1))?;
+    report.count("kills", course.kills);
+    report.count("of these on a folder of files", if on_files { course.kills } else { 0 });
+    let mut problems = trial.verify(course, report)?;
+    // The reader has opened the checkpointer after the last kill, which removes lock files of dead processes.
+    let left = lock_files(folder.path())?;
+    report.count("lock files left behind", left);
+    if left > 0 {
+        problems.push(format!("{left} lock files of processes that died are still there"));
+    }
+    Ok(problems)
+}
+
+/// Returns the number of lock files that dead processes left next to the database.
+fn lock_files(folder: &Path) -> Result<u64, String> {
+    let files = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let names = files.flatten().map(|file| file.file_name().to_string_lossy().into_owned());
+    Ok(names.filter(|name| name.contains("-holder-")).count() as u64)
+}
+
+/// Returns the values of an undisturbed run in memory.
+///
+/// # Errors
+/// Returns an error if the run fails.
+pub(crate) fn undisturbed((laps, weight): (u64, u64)) -> Result<String, String> {
+    let run =
+        graph().map(|flow| flow.invoke(input(laps, weight)).thread(THREAD).checkpointer(MemoryCheckpointer::new()));
+    let run = run.map_err(|error| error.to_string())?.context(SideEffectLog::none()).recursion_limit(10_000);
+    run.wait_blocking().map(|outcome| digest(&*outcome.state)).map_err(|error| error.to_string())
+}

@@ -1,0 +1,135 @@
+//! A child process that reads: it opens a checkpointer and reports every checkpoint of the requested threads, and the
+//! integrity check of the database.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use superstep::core::checkpoint::CheckpointNamespace;
+use superstep::core::port::SharedCheckpointer;
+use superstep::core::state::GraphState;
+use superstep::{CompiledGraph, EventsQuery, HistoryQuery, Result, StateSnapshot};
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::protocol::{CheckpointSummary, ChildMessage, JournalSummary, describe_error, digest};
+use crate::side_effects::SideEffectLog;
+use crate::worker::key_of;
+use crate::workload::{graph, inner_graph};
+
+/// Task of a reader.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ReaderArgs {
+    pub(crate) threads: Vec<String>,
+    /// Also run the integrity check of the database.
+    pub(crate) integrity: bool,
+    /// Also report the newest values.
+    pub(crate) values: bool,
+}
+
+/// Reports the stored data.
+pub(crate) async fn look(place: &CheckpointerLocation, question: &ReaderArgs) {
+    ChildMessage::Started { pid: std::process::id() }.send();
+    match place.open().await {
+        Ok(store) => {
+            ChildMessage::Opened.send();
+            for thread in &question.threads {
+                tell_thread(&store, thread, question.values).await;
+            }
+        }
+        Err(error) => ChildMessage::failed(&error).send(),
+    }
+    if question.integrity {
+        ChildMessage::Integrity { verdict: place.integrity() }.send();
+    }
+}
+
+/// Reports every checkpoint of a thread, newest first in each namespace, or the reason why it cannot be read.
+pub(crate) async fn tell_thread(store: &SharedCheckpointer, thread: &str, with_values: bool) {
+    match read(store, thread, with_values).await {
+        Ok((seen, values, kept)) => {
+            seen.into_iter().for_each(|seen| ChildMessage::Seen(seen).send());
+            ChildMessage::Kept { thread: thread.to_owned(), kept }.send();
+            ChildMessage::Read { thread: thread.to_owned(), values }.send();
+        }
+        Err(error) => {
+            let (code, message) = (error.code().name().to_owned(), describe_error(&error));
+            ChildMessage::Unreadable { thread: thread.to_owned(), code, message }.send();
+        }
+    }
+}
+
+async fn read(
+    store: &SharedCheckpointer,
+    thread: &str,
+    with_values: bool,
+) -> Result<(Vec<CheckpointSummary>, Option<Value>, JournalSummary)> {
+    let seen = seen(store, thread).await?;
+    let values = if with_values { Some(newest(store, thread).await?) } else { None };
+    Ok((seen, values, kept(store, thread).await?))
+}
+
+/// Returns a summary of the event journal: event numbers increase (with a gap where a commit failed), and every task
+/// ends once.
+async fn kept(store: &SharedCheckpointer, thread: &str) -> Result<JournalSummary> {
+    let events = graph()?.threads().checkpointer(store.clone()).events(thread, &EventsQuery::default()).await?;
+    let mut kept = JournalSummary { events: events.len() as u64, ..JournalSummary::default() };
+    let (mut tasks, mut last) = (BTreeSet::new(), 0);
+    for event in &events {
+        if event.number <= last {
+            kept.problems.push(format!("event {} comes after {last}", event.number));
+            break;
+        }
+        last = event.number;
+        let (kind, name) = (&event.event["event"], &event.event["name"]);
+        if kind == "on_chain_end" && *name == event.event["metadata"]["node"] {
+            *kept.ends.entry(name.as_str().unwrap_or_default().to_owned()).or_default() += 1;
+            if !tasks.insert(event.event["run_id"].to_string()) {
+                kept.problems.push(format!("a task of {name} is told to have ended twice"));
+            }
+        }
+    }
+    Ok(kept)
+}
+
+async fn seen(store: &SharedCheckpointer, thread: &str) -> Result<Vec<CheckpointSummary>> {
+    let mut seen = history(&graph()?, store, thread, &CheckpointNamespace::root()).await?;
+    for path in store.namespaces(&thread.into()).await? {
+        if !path.is_root() {
+            seen.extend(history(&inner_graph()?, store, thread, &path).await?);
+        }
+    }
+    Ok(seen)
+}
+
+async fn newest(store: &SharedCheckpointer, thread: &str) -> Result<Value> {
+    let snapshot = graph()?.threads().checkpointer(store.clone()).get_state(thread).await?;
+    Ok(serde_json::json!(*snapshot.state))
+}
+
+async fn history<S: GraphState + Serialize>(
+    flow: &CompiledGraph<S, SideEffectLog>,
+    store: &SharedCheckpointer,
+    thread: &str,
+    path: &CheckpointNamespace,
+) -> Result<Vec<CheckpointSummary>> {
+    let threads = flow.threads().checkpointer(store.clone());
+    let history = threads.get_subgraph_state_history(thread, path, &HistoryQuery::default()).await?;
+    Ok(history.iter().map(|snapshot| one(thread, snapshot)).collect())
+}
+
+fn one<S: Serialize>(thread: &str, snapshot: &StateSnapshot<S>) -> CheckpointSummary {
+    let checkpoint = &snapshot.checkpoint;
+    let done = snapshot.tasks.iter().filter(|task| task.is_finished);
+    CheckpointSummary {
+        thread: thread.to_owned(),
+        path: checkpoint.namespace.as_str().to_owned(),
+        step: checkpoint.step,
+        id: checkpoint.id.to_string(),
+        parent: checkpoint.parent.map(|parent| parent.to_string()),
+        run: checkpoint.run.to_string(),
+        time: checkpoint.time,
+        digest: digest(&*snapshot.state),
+        done: done.map(|task| key_of(thread, task.id).to_string()).collect(),
+    }
+}

@@ -1,0 +1,185 @@
+//! Side effects of nodes: one line each in a file that is only appended to.
+//!
+//! The lines of all processes of a run are in one file, in the order in which they happened. A kill loses none of
+//! them, because a line is one `write` and the page cache outlives the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::protocol::ChildMessage;
+
+/// The side effect log that nodes write.
+#[derive(Clone)]
+pub(crate) struct SideEffectLog {
+    file: Option<Arc<File>>,
+    life: u32,
+}
+
+impl SideEffectLog {
+    /// Opens the file for one process of a run.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be opened.
+    pub(crate) fn open(path: &Path, life: u32) -> Result<Self, String> {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Self { file: Some(Arc::new(file)), life })
+    }
+
+    /// Returns a log that discards everything.
+    pub(crate) fn none() -> Self {
+        Self { file: None, life: 0 }
+    }
+
+    /// Records a side effect of a task.
+    pub(crate) fn note(&self, what: SideEffectKind, key: &str, node: &str) {
+        if let Some(file) = &self.file {
+            let line = format!("{} {} {key} {node}\n", self.life, what.word());
+            // A node that cannot record its side effect must not continue.
+            (&**file).write_all(line.as_bytes()).expect("the file of effects can be written");
+        }
+    }
+}
+
+/// Kind of a side effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SideEffectKind {
+    /// The task started.
+    Began,
+    /// The task finished its work.
+    Worked,
+    /// A result to be recorded was computed.
+    Made,
+    /// The recorded result was returned.
+    Recorded,
+}
+
+impl SideEffectKind {
+    const ALL: [Self; 4] = [Self::Began, Self::Worked, Self::Made, Self::Recorded];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Began => "began",
+            Self::Worked => "worked",
+            Self::Made => "made",
+            Self::Recorded => "recorded",
+        }
+    }
+}
+
+/// One line of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SideEffect {
+    pub(crate) life: u32,
+    pub(crate) what: SideEffectKind,
+    pub(crate) key: String,
+    pub(crate) node: String,
+}
+
+/// Reads the log; a missing file is an empty log.
+///
+/// # Errors
+/// Returns an error if a line is invalid.
+pub(crate) fn read(path: &Path) -> Result<Vec<SideEffect>, String> {
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        text => text.map_err(|error| format!("{}: {error}", path.display()))?,
+    };
+    text.lines().map(|line| parse(line).ok_or_else(|| format!("`{line}` is no effect"))).collect()
+}
+
+fn parse(line: &str) -> Option<SideEffect> {
+    let mut words = line.split(' ');
+    let life = words.next()?.parse().ok()?;
+    let word = words.next()?;
+    let what = SideEffectKind::ALL.into_iter().find(|what| what.word() == word)?;
+    Some(SideEffect { life, what, key: words.next()?.to_owned(), node: words.next()?.to_owned() })
+}
+
+/// Reported events with the number of their process.
+pub(crate) type ReportedEvents = Vec<(u32, ChildMessage)>;
+
+/// Result of checking the side effects.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct SideEffectReport {
+    /// Number of tasks that started more than once without being reported as finished: they were in flight when their
+    /// process ended.
+    pub(crate) in_flight: u64,
+    /// Violations.
+    pub(crate) problems: Vec<String>,
+}
+
+/// Compares side effects with reported events: a task reported as finished has started and never starts again, and a
+/// recorded result is never computed again.
+pub(crate) fn judge(effects: &[SideEffect], heard: &ReportedEvents) -> SideEffectReport {
+    let mut verdict = SideEffectReport::default();
+    let mut begun: BTreeMap<&str, Vec<&SideEffect>> = BTreeMap::new();
+    let mut recorded = BTreeSet::new();
+    for effect in effects {
+        match effect.what {
+            SideEffectKind::Began => begun.entry(&effect.key).or_default().push(effect),
+            SideEffectKind::Recorded => _ = recorded.insert(&effect.key),
+            SideEffectKind::Made if recorded.contains(&effect.key) => verdict.problems.push(format!(
+                "life {} made the recorded result of `{}` again (task {})",
+                effect.life, effect.node, effect.key
+            )),
+            SideEffectKind::Made | SideEffectKind::Worked => {}
+        }
+    }
+    for (life, told) in heard {
+        let ChildMessage::Done { node, key, step, path } = told else { continue };
+        // A subgraph is a task without side effects of its own.
+        let Some(begun) = begun.get(&**key) else {
+            if node != crate::workload::INNER {
+                verdict.problems.push(format!("task {key} of `{node}` was told finished and never began"));
+            }
+            continue;
+        };
+        let same_life = begun.iter().filter(|effect| effect.life == *life).count();
+        if begun.iter().any(|effect| effect.life > *life) || same_life > 1 {
+            verdict.problems.push(format!(
+                "task {key} of `{node}` (step {step} of `{path}`) was told finished in life {life}, and began again"
+            ));
+        }
+    }
+    verdict.in_flight = begun.values().map(|begun| begun.len() as u64 - 1).sum();
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn effects(lines: &str) -> Vec<SideEffect> {
+        lines.lines().map(|line| parse(line.trim()).unwrap()).collect()
+    }
+
+    fn done(key: &str) -> ChildMessage {
+        ChildMessage::Done { path: String::new(), step: 1, node: "plan".into(), key: key.into() }
+    }
+
+    #[test]
+    fn a_finished_task_must_not_begin_again() {
+        let twice = effects("1 began k plan\n1 worked k plan\n2 began k plan");
+        assert_eq!(judge(&twice, &vec![]), SideEffectReport { in_flight: 1, problems: vec![] });
+        assert_eq!(judge(&twice, &vec![(2, done("k"))]).problems.len(), 0);
+        assert_eq!(judge(&twice, &vec![(1, done("k"))]).problems.len(), 1);
+        let in_one_life = effects("1 began k plan\n1 began k plan");
+        assert_eq!(judge(&in_one_life, &vec![(1, done("k"))]).problems.len(), 1);
+        assert_eq!(judge(&[], &vec![(1, done("k"))]).problems.len(), 1);
+    }
+
+    #[test]
+    fn what_is_recorded_must_not_be_made_again() {
+        assert!(judge(&effects("1 made k pay\n2 made k pay\n2 recorded k pay"), &vec![]).problems.is_empty());
+        assert_eq!(judge(&effects("1 made k pay\n1 recorded k pay\n2 made k pay"), &vec![]).problems.len(), 1);
+    }
+
+    #[test]
+    fn a_line_is_read_or_refused() {
+        assert!(parse("x began k plan").is_none() && parse("1 sang k plan").is_none());
+    }
+}

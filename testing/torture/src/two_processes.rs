@@ -1,0 +1,205 @@
+//! Two processes on one file and one thread, and a lease holder that is suspended and resumed.
+//!
+//! Runs of both processes must not interleave: the entries of each are contiguous, and none is lost. A suspended
+//! lease holder either still has its lease when it is resumed, and continues, or is rejected.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::child_process::{ChildOutput, ChildProcess, command};
+use crate::contender::{ContenderArgs, TRACKS, track};
+use crate::options::TestOptions;
+use crate::process_kill::undisturbed;
+use crate::protocol::ChildMessage;
+use crate::random::Random;
+use crate::reader::ReaderArgs;
+use crate::report::Report;
+use crate::side_effects;
+use crate::temp_dir::TempDir;
+use crate::verify;
+use crate::worker::WorkerArgs;
+use crate::workload::THREAD;
+
+/// Number of runs of each process.
+const RUNS: u32 = 60;
+/// Number of suspended processes, and the size of their run.
+const PAUSES: u64 = 10;
+const SIZE: (u64, u64) = (2, 2_000);
+
+/// Runs the test of two processes.
+///
+/// # Errors
+/// Returns an error if the test cannot be run.
+pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+    let mut report = Report::new("two");
+    for number in 0..stage.at_least(2) {
+        let problems = test_shared_thread(number % 2 == 1, &mut report).unwrap_or_else(|problem| vec![problem]);
+        report.find_all(stage.seed, problems);
+    }
+    let expected = undisturbed(SIZE)?;
+    let (pauses, mut seed) = (stage.at_least(PAUSES), stage.seed);
+    // The moment of suspension is random: further rounds are run if no takeover happened.
+    while seed - stage.seed < pauses || (report.of("threads taken over") < 2 && seed - stage.seed < 5 * pauses) {
+        let problems = test_paused_owner(seed, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
+        report.find_all(seed, problems);
+        seed += 1;
+    }
+    report.require_count(stage.seed, "threads taken over", 1);
+    report.require_count(stage.seed, "owners refused when they woke up", 1);
+    report.require_count(stage.seed, "owners that went on when they woke up", 1);
+    Ok(report)
+}
+
+/// Both processes run on one thread concurrently.
+fn test_shared_thread(asks_again: bool, report: &mut Report) -> Result<Vec<String>, String> {
+    let folder = TempDir::new("two")?;
+    let place = CheckpointerLocation::sqlite_in(folder.path());
+    let names = ["a", "b"];
+    let errand = |name: &str| ContenderArgs { name: name.to_owned(), runs: RUNS, asks_again };
+    let children = names.map(|name| ChildProcess::start(&command("mover", &place, &errand(name))?));
+    let mut problems = Vec::new();
+    for child in children {
+        let end = child?.end()?;
+        match end.told.last() {
+            Some(ChildMessage::Busy { times }) => report.count("times the thread was busy", *times),
+            last => problems.push(format!("one of two failed: {last:?}; {}", end.describe())),
+        }
+        report.count("runs side by side", u64::from(RUNS));
+    }
+    let question = ReaderArgs { threads: vec![THREAD.to_owned()], integrity: true, values: true };
+    let stored = verify::read(&place, &question)?;
+    problems.extend(stored.problems());
+    problems.extend(verify::history_errors(&stored.line(THREAD, "")));
+    let values = stored.values.get(THREAD).cloned().unwrap_or_default();
+    problems.extend(interleaving_errors(&values, &names));
+    Ok(problems)
+}
+
+/// Returns the entries of runs that are interleaved, lost or duplicated.
+fn interleaving_errors(values: &Value, names: &[&str]) -> Vec<String> {
+    let log: Vec<&str> = values["log"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut left: BTreeSet<String> =
+        names.iter().flat_map(|name| (0..RUNS).map(move |number| format!("{name} {number}"))).collect();
+    let mut problems = Vec::new();
+    for entries in log.chunks(TRACKS.len()) {
+        let label = entries[0].rsplit_once(' ').map_or(entries[0], |(label, _)| label);
+        let is_whole = entries.iter().copied().eq(TRACKS.map(|node| track(label, node)).iter().map(String::as_str));
+        if !is_whole || !left.remove(label) {
+            problems.push(format!("the entries of two runs are mixed, or there twice: {entries:?}"));
+        }
+    }
+    problems.extend(left.into_iter().map(|label| format!("run `{label}` ended and left nothing")));
+    let (count, expected) = (values["count"].as_u64(), names.len() as u64 * u64::from(RUNS) * 2);
+    if count != Some(expected) {
+        problems.push(format!("the count is {count:?}, and {expected} tasks ran"));
+    }
+    problems
+}
+
+/// Suspends a lease holder, starts a second process, and resumes the first one.
+fn test_paused_owner(seed: u64, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
+    let mut random = Random::apart(seed, 7);
+    let folder = TempDir::new("pause")?;
+    let place = CheckpointerLocation::sqlite_in(folder.path());
+    // Alternates between a second process that waits and one that takes over threads of suspended holders.
+    let is_hasty = seed.is_multiple_of(2);
+    let rival = if is_hasty { CheckpointerLocation::SqliteHasty(place.file().to_owned()) } else { place.clone() };
+    let mut order =
+        WorkerArgs { threads: vec![THREAD.to_owned()], laps: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
+    (order.effects, order.life) = (Some(folder.join("effects")), 1);
+    let mut owner = ChildProcess::start(&command("victim", &place, &order)?)?;
+    let mut by_owner = Vec::new();
+    for _ in 0..8 + random.below(40) {
+        if let ChildOutput::Told(told) = owner.next_message()? {
+            by_owner.push(told);
+        }
+    }
+    std::thread::sleep(Duration::from_micros(u64::from(random.below(4_000))));
+    owner.signal(Signal::STOP);
+    report.count("owners stopped", 1);
+    order.life = 2;
+    let mut other = ChildProcess::start(&command("victim", &rival, &order)?)?;
+    let mut by_other = Vec::new();
+    if is_hasty {
+        // Until it has ended or failed.
+        while let ChildOutput::Told(told) = other.next_message()? {
+            by_other.push(told);
+        }
+    } else {
+        std::thread::sleep(Duration::from_millis(u64::from(random.below(300))));
+    }
+    owner.signal(Signal::CONT);
+    let (owner, other) = (owner.end()?, other.end()?);
+    by_owner.extend(owner.told);
+    by_other.extend(other.told);
+    let mut problems = verdict(&by_owner, &by_other, expected, report);
+    let told: side_effects::ReportedEvents =
+        by_owner.into_iter().map(|told| (1, told)).chain(by_other.into_iter().map(|told| (2, told))).collect();
+    let stored = verify::read_thread(&place)?;
+    problems.extend(stored.problems());
+    problems.extend(verify::history_errors(&stored.line(THREAD, "")));
+    problems.extend(stored.missing(THREAD, told.iter().map(|(_, told)| told)));
+    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &told).problems);
+    Ok(problems)
+}
+
+/// Checks the result of both: at least one finished, and a failed one was rejected.
+fn verdict(by_owner: &[ChildMessage], by_other: &[ChildMessage], expected: &str, report: &mut Report) -> Vec<String> {
+    let is_ended =
+        |told: &[ChildMessage]| matches!(told.last(), Some(ChildMessage::Ended { digest }) if digest == expected);
+    let took_over = by_other.iter().any(|told| matches!(told, ChildMessage::Done { .. }));
+    report.count("threads taken over", u64::from(took_over));
+    let mut problems = Vec::new();
+    match by_owner.last() {
+        Some(ChildMessage::Ended { .. }) if is_ended(by_owner) => {
+            report.count("owners that went on when they woke up", 1)
+        }
+        Some(ChildMessage::Failed { code, .. }) if took_over && code == "ThreadBusy" => {
+            report.count("owners refused when they woke up", 1);
+        }
+        last => problems.push(format!("an owner that was stopped ended with {last:?}")),
+    }
+    match by_other.last() {
+        Some(ChildMessage::Ended { .. }) if is_ended(by_other) => {}
+        // The holder was suspended during a write, and holds the lock on the file until it is resumed.
+        Some(ChildMessage::Failed { code, message })
+            if code == "StoreUnavailable" && message.contains("nothing of this was saved") =>
+        {
+            report.count("owners stopped while writing", 1);
+        }
+        last => problems.push(format!("the other one ended with {last:?}")),
+    }
+    if !is_ended(by_owner) && !is_ended(by_other) {
+        problems.push("the run did not come to its end".to_owned());
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn runs_that_were_mixed_are_found() {
+        let log = |names: &[&str]| -> Vec<String> {
+            let runs = names.iter().flat_map(|name| (0..RUNS).map(move |number| format!("{name} {number}")));
+            runs.flat_map(|label| TRACKS.map(|node| track(&label, node))).collect()
+        };
+        let good = json!({ "log": log(&["a", "b"]), "count": 4 * RUNS });
+        assert_eq!(interleaving_errors(&good, &["a", "b"]), Vec::<String>::new());
+        let mut swapped = log(&["a", "b"]);
+        swapped.swap(2, 3);
+        assert_eq!(interleaving_errors(&json!({ "log": swapped, "count": 4 * RUNS }), &["a", "b"]).len(), 4);
+        assert_eq!(
+            interleaving_errors(&json!({ "log": log(&["a"]), "count": 4 * RUNS }), &["a", "b"]).len(),
+            RUNS as usize
+        );
+        assert_eq!(interleaving_errors(&json!({ "log": log(&["a", "b"]), "count": 1 }), &["a", "b"]).len(), 1);
+    }
+}

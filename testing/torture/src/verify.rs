@@ -1,0 +1,250 @@
+//! Comparison of acknowledged data with stored data.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::child_process::{ChildProcess, command};
+use crate::protocol::{CheckpointSummary, ChildMessage, JournalSummary};
+use crate::reader::ReaderArgs;
+use crate::workload::THREAD;
+
+/// Content of a checkpointer as reported by a reader process.
+#[derive(Debug, Default)]
+pub(crate) struct StoredState {
+    pub(crate) seen: Vec<CheckpointSummary>,
+    /// Reasons why the checkpointer or a thread could not be read; the thread is empty for the checkpointer.
+    pub(crate) unreadable: Vec<Unreadable>,
+    /// Newest values by thread, if requested.
+    pub(crate) values: BTreeMap<String, Value>,
+    /// Journal summaries by thread.
+    pub(crate) kept: BTreeMap<String, JournalSummary>,
+    /// Result of the database's own integrity check.
+    pub(crate) integrity: Option<String>,
+    /// Description of a crash of the reader, which no corruption justifies.
+    pub(crate) crash: Option<String>,
+}
+
+/// Reason why something could not be read.
+#[derive(Debug, Clone)]
+pub(crate) struct Unreadable {
+    pub(crate) thread: String,
+    pub(crate) code: String,
+    pub(crate) message: String,
+}
+
+/// Reads threads of a checkpointer in a separate process.
+///
+/// # Errors
+/// Returns an error if the reader does not start.
+pub(crate) fn read(place: &CheckpointerLocation, question: &ReaderArgs) -> Result<StoredState, String> {
+    let end = match ChildProcess::start(&command("reader", place, question)?)?.end() {
+        Ok(end) => end,
+        Err(stuck) => return Ok(StoredState { crash: Some(stuck), ..StoredState::default() }),
+    };
+    let wild = end.is_crash().then(|| format!("the reader ended with {}", end.describe()));
+    Ok(StoredState { crash: wild, ..StoredState::from_messages(end.told) })
+}
+
+/// Reads the thread that most tests use, with all information.
+///
+/// # Errors
+/// Returns an error if the reader does not start.
+pub(crate) fn read_thread(place: &CheckpointerLocation) -> Result<StoredState, String> {
+    read(place, &ReaderArgs { threads: vec![THREAD.to_owned()], integrity: true, values: false })
+}
+
+impl StoredState {
+    /// Collects the messages of a reader.
+    pub(crate) fn from_messages(told: impl IntoIterator<Item = ChildMessage>) -> Self {
+        let mut stored = Self::default();
+        told.into_iter().for_each(|told| stored.apply(told));
+        stored
+    }
+
+    fn apply(&mut self, told: ChildMessage) {
+        match told {
+            ChildMessage::Seen(seen) => self.seen.push(seen),
+            ChildMessage::Unreadable { thread, code, message } => {
+                self.unreadable.push(Unreadable { thread, code, message })
+            }
+            ChildMessage::Failed { code, message } => {
+                self.unreadable.push(Unreadable { thread: String::new(), code, message });
+            }
+            ChildMessage::Read { thread, values: Some(values) } => _ = self.values.insert(thread, values),
+            ChildMessage::Kept { thread, kept } => _ = self.kept.insert(thread, kept),
+            ChildMessage::Integrity { verdict } => self.integrity = Some(verdict),
+            _ => {}
+        }
+    }
+
+    /// Returns the reasons why the content is not intact.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let mut problems: Vec<String> = self.crash.iter().cloned().collect();
+        problems.extend(self.unreadable.iter().map(|Unreadable { thread, code, message }| {
+            format!("thread `{thread}` cannot be read: {code}: {message}")
+        }));
+        let gaps = self.kept.iter().flat_map(|(thread, kept)| kept.problems.iter().map(move |gap| (thread, gap)));
+        problems.extend(gaps.map(|(thread, gap)| format!("thread `{thread}`: {gap}")));
+        let sick = self.integrity.iter().filter(|verdict| *verdict != "ok");
+        problems.extend(sick.map(|verdict| format!("integrity_check: {verdict}")));
+        problems
+    }
+
+    /// Returns the checkpoints of one namespace of a thread, newest first.
+    pub(crate) fn line(&self, thread: &str, path: &str) -> Vec<&CheckpointSummary> {
+        self.seen.iter().filter(|seen| seen.thread == thread && seen.path == path).collect()
+    }
+
+    /// Returns what was acknowledged for a thread and is not stored.
+    pub(crate) fn missing<'a>(&self, thread: &str, told: impl IntoIterator<Item = &'a ChildMessage>) -> Vec<String> {
+        let mut told = told.into_iter().peekable();
+        let index = Index::of(self.seen.iter().filter(|seen| seen.thread == thread));
+        let newest = self.line(thread, "").first().map(|seen| seen.digest.clone());
+        let mut lost = Vec::new();
+        while let Some(one) = told.next() {
+            let is_last = told.peek().is_none();
+            match one {
+                ChildMessage::Checkpoint { path, step, id } if !index.ids.contains(&(&**path, *step, &**id)) => {
+                    lost.push(format!("checkpoint {id} (step {step} of `{path}`) was told saved, and is gone"));
+                }
+                ChildMessage::Values { path, step, digest } if !index.values.contains(&(&**path, *step, &**digest)) => {
+                    lost.push(format!("the values of step {step} of `{path}` were told, and are not stored"));
+                }
+                ChildMessage::Done { path, step, node, key } if !index.has_done(path, *step, key) => {
+                    lost.push(format!(
+                        "task {key} of `{node}` (step {step} of `{path}`) was told finished, and is not"
+                    ));
+                }
+                ChildMessage::Ended { digest } if is_last && newest.as_ref() != Some(digest) => {
+                    lost.push("the run was told to have ended, with other values than are stored".to_owned());
+                }
+                _ => {}
+            }
+        }
+        lost
+    }
+}
+
+/// Lookup of the stored data of a thread.
+struct Index<'a> {
+    ids: BTreeSet<(&'a str, i64, &'a str)>,
+    values: BTreeSet<(&'a str, i64, &'a str)>,
+    done: BTreeSet<&'a str>,
+    newest: BTreeMap<&'a str, i64>,
+}
+
+impl<'a> Index<'a> {
+    fn of(seen: impl Iterator<Item = &'a CheckpointSummary> + Clone) -> Self {
+        let mut newest: BTreeMap<&str, i64> = BTreeMap::new();
+        for seen in seen.clone() {
+            let step = newest.entry(&seen.path).or_insert(seen.step);
+            *step = seen.step.max(*step);
+        }
+        Self {
+            ids: seen.clone().map(|seen| (&*seen.path, seen.step, &*seen.id)).collect(),
+            values: seen.clone().map(|seen| (&*seen.path, seen.step, &*seen.digest)).collect(),
+            done: seen.flat_map(|seen| seen.done.iter().map(|key| &**key)).collect(),
+            newest,
+        }
+    }
+
+    /// Returns true if a finished task is stored: as a pending entry until its superstep is complete, then as part of
+    /// the superstep.
+    fn has_done(&self, path: &str, step: i64, key: &str) -> bool {
+        self.newest.get(path).is_some_and(|newest| *newest >= step) || self.done.contains(key)
+    }
+}
+
+/// Checks that a history is linear, newest first: each checkpoint follows the next one of the list, steps increase,
+/// and the checkpoints of a run are contiguous.
+pub(crate) fn history_errors(line: &[&CheckpointSummary]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut runs: Vec<&str> = Vec::new();
+    for (place, seen) in line.iter().enumerate() {
+        let before = line.get(place + 1);
+        if seen.parent.as_deref() != before.map(|before| &*before.id) {
+            let (step, id, parent) = (seen.step, &seen.id, &seen.parent);
+            problems.push(format!("checkpoint {id} of step {step} does not follow the one before it, but {parent:?}"));
+        }
+        if before.is_some_and(|before| before.step >= seen.step) {
+            problems
+                .push(format!("checkpoint {} of step {} has a step before it that is not lower", seen.id, seen.step));
+        }
+        if runs.last() != Some(&&*seen.run) {
+            if runs.contains(&&*seen.run) {
+                problems.push(format!("run {} has another between its checkpoints", seen.run));
+            }
+            runs.push(&seen.run);
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(step: i64, id: &str, parent: Option<&str>, run: &str) -> CheckpointSummary {
+        CheckpointSummary {
+            thread: "t".into(),
+            path: String::new(),
+            step,
+            id: id.into(),
+            parent: parent.map(str::to_owned),
+            run: run.into(),
+            time: 0,
+            digest: format!("digest {id}"),
+            done: vec![format!("done {id}")],
+        }
+    }
+
+    fn stored() -> StoredState {
+        StoredState { seen: vec![seen(1, "b", Some("a"), "r"), seen(0, "a", None, "r")], ..StoredState::default() }
+    }
+
+    fn values(step: i64, digest: &str) -> ChildMessage {
+        ChildMessage::Values { path: String::new(), step, digest: digest.into() }
+    }
+
+    fn done(step: i64, key: &str) -> ChildMessage {
+        ChildMessage::Done { path: String::new(), step, node: "n".into(), key: key.into() }
+    }
+
+    #[test]
+    fn what_was_told_and_is_stored_is_not_lost() {
+        let told = [
+            ChildMessage::Checkpoint { path: String::new(), step: 1, id: "b".into() },
+            values(1, "digest b"),
+            done(1, "gone, but its superstep is whole"),
+            done(2, "done b"),
+            ChildMessage::Ended { digest: "digest b".into() },
+        ];
+        assert_eq!(stored().missing("t", &told), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_not_stored_is_lost() {
+        for told in [
+            ChildMessage::Checkpoint { path: String::new(), step: 2, id: "c".into() },
+            values(1, "digest a"),
+            done(2, "done c"),
+            ChildMessage::Ended { digest: "digest a".into() },
+        ] {
+            assert_eq!(stored().missing("t", [&told]).len(), 1, "{told:?}");
+            assert_eq!(stored().missing("other", [&told]).len(), 1, "{told:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_found() {
+        let (a, b, c) = (seen(0, "a", None, "r"), seen(1, "b", Some("a"), "r"), seen(2, "c", Some("b"), "q"));
+        assert!(history_errors(&[&c, &b, &a]).is_empty());
+        assert_eq!(history_errors(&[&c, &a]).len(), 1);
+        let again = seen(3, "d", Some("c"), "r");
+        assert_eq!(history_errors(&[&again, &c, &b, &a]), ["run r has another between its checkpoints"]);
+        let level = seen(1, "d", Some("b"), "r");
+        assert_eq!(history_errors(&[&level, &b, &a]).len(), 1);
+    }
+}

@@ -1,0 +1,173 @@
+//! The worker process that is exposed to faults: it runs one thread and reports to its parent what the library
+//! reports.
+//!
+//! It behaves like any program: it reads the thread, sends the input if there is none, and continues if there are
+//! next tasks. It does not know the plan of its parent.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use superstep::core::id::{TaskId, hash_id};
+use superstep::core::port::SharedCheckpointer;
+use superstep::core::seeded_bugs::{SeededBug, enable};
+use superstep::{Error, ErrorCode, EventKind, MachineEvent, Result, RunBuilder, RunEvent};
+
+use crate::checkpointer::CheckpointerLocation;
+use crate::protocol::{ChildMessage, digest};
+use crate::reader;
+use crate::side_effects::SideEffectLog;
+use crate::workload::{SubgraphState, WorkloadGraph, WorkloadState, graph, input};
+
+/// Delay before a retry while another process holds the thread.
+const BUSY: Duration = Duration::from_millis(20);
+
+/// Task of a worker.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct WorkerArgs {
+    /// Threads to run, one after the other.
+    pub(crate) threads: Vec<String>,
+    pub(crate) laps: u64,
+    pub(crate) weight: u64,
+    /// Path of the side effect log.
+    pub(crate) effects: Option<PathBuf>,
+    /// Number of the process within the run.
+    pub(crate) life: u32,
+    /// After an error: report what can be read, wait for a line, continue with the same checkpointer.
+    pub(crate) waits_after_failure: bool,
+    /// Retry while another process holds the thread.
+    pub(crate) waits: bool,
+    /// Write the event journal.
+    pub(crate) journals_events: bool,
+    /// Name of a seeded bug of the engine.
+    pub(crate) planted: Option<String>,
+}
+
+/// Runs the threads. Returns true if all of them ended.
+///
+/// # Errors
+/// Returns an error if the worker cannot start: a mistake of the parent and not a violation.
+pub(crate) async fn run(place: &CheckpointerLocation, order: &WorkerArgs) -> Result<bool, String> {
+    ChildMessage::Started { pid: std::process::id() }.send();
+    enable(planted(order)?);
+    let effects = effects(order, order.life)?;
+    let flow = graph().map_err(|error| error.to_string())?;
+    let store = match place.open().await {
+        Ok(store) => store,
+        Err(error) => {
+            ChildMessage::failed(&error).send();
+            return Ok(false);
+        }
+    };
+    ChildMessage::Opened.send();
+    let mut victim = Worker { flow, store, effects, order };
+    for thread in &order.threads {
+        let mut life = order.life;
+        while let Err(error) = victim.advance(thread).await {
+            // The lease of the previous process may not have expired; a checkpointer that frees threads immediately
+            // is not retried.
+            if error.code() == ErrorCode::ThreadBusy && order.waits {
+                tokio::time::sleep(BUSY).await;
+                continue;
+            }
+            ChildMessage::failed(&error).send();
+            if !order.waits_after_failure {
+                return Ok(false);
+            }
+            victim.wait(thread).await?;
+            // From now on the worker counts as another process, as if it had been restarted.
+            life += 1;
+            victim.effects = self::effects(order, life)?;
+        }
+    }
+    Ok(true)
+}
+
+fn effects(order: &WorkerArgs, life: u32) -> Result<SideEffectLog, String> {
+    order.effects.as_ref().map_or_else(|| Ok(SideEffectLog::none()), |path| SideEffectLog::open(path, life))
+}
+
+fn planted(order: &WorkerArgs) -> Result<Option<SeededBug>, String> {
+    let Some(name) = &order.planted else { return Ok(None) };
+    let bug = SeededBug::ALL.iter().find(|bug| bug.name() == name);
+    bug.map(|bug| Some(*bug)).ok_or_else(|| format!("no bug `{name}`"))
+}
+
+struct Worker<'a> {
+    flow: WorkloadGraph,
+    store: SharedCheckpointer,
+    effects: SideEffectLog,
+    order: &'a WorkerArgs,
+}
+
+impl Worker<'_> {
+    /// Runs a thread to its end from its current state.
+    async fn advance(&self, thread: &str) -> Result<()> {
+        let threads = self.flow.threads().checkpointer(self.store.clone());
+        let run = match threads.get_state(thread).await {
+            Ok(snapshot) if snapshot.next.is_empty() => {
+                ChildMessage::Ended { digest: digest(&*snapshot.state) }.send();
+                return Ok(());
+            }
+            Ok(_) => self.flow.continue_thread(thread),
+            Err(error) if error.code() == ErrorCode::NotFound => {
+                self.flow.invoke(input(self.order.laps, self.order.weight)).thread(thread)
+            }
+            Err(error) => return Err(error),
+        };
+        self.perform(thread, run).await
+    }
+
+    async fn perform(&self, thread: &str, run: RunBuilder<WorkloadState, SideEffectLog>) -> Result<()> {
+        let run = run.checkpointer(self.store.clone()).context(self.effects.clone()).recursion_limit(10_000);
+        let run = if self.order.journals_events { run.journal_events() } else { run };
+        let mut stream = run.stream();
+        while let Some(event) = stream.next().await {
+            if let Some(told) = to_message(thread, &event) {
+                told.send();
+            }
+        }
+        let outcome = stream.finish().await?;
+        if !outcome.is_finished() {
+            return Err(Error::internal(format!("a run without questions ended with {:?}", outcome.end)));
+        }
+        ChildMessage::Ended { digest: digest(&*outcome.state) }.send();
+        Ok(())
+    }
+
+    /// Reports what can still be read, and waits for a line of the parent.
+    async fn wait(&self, thread: &str) -> Result<(), String> {
+        reader::tell_thread(&self.store, thread, false).await;
+        let mut line = String::new();
+        let read = std::io::stdin().lock().read_line(&mut line).map_err(|error| error.to_string())?;
+        if read == 0 { Err("the parent has gone".to_owned()) } else { Ok(()) }
+    }
+}
+
+/// Converts an event to the guarantee it gives to the parent.
+fn to_message(thread: &str, event: &RunEvent) -> Option<ChildMessage> {
+    let path = event.namespace().as_str().to_owned();
+    let EventKind::Machine(event) = &event.kind else { return None };
+    match event {
+        MachineEvent::TaskFinished { task, node, step, .. } => {
+            let key = key_of(thread, *task).to_string();
+            Some(ChildMessage::Done { path, step: *step, node: node.to_string(), key })
+        }
+        MachineEvent::Values { step, state, .. } => {
+            let work = state.state.downcast_ref::<WorkloadState>().map(digest);
+            let digest = work.or_else(|| state.state.downcast_ref::<SubgraphState>().map(digest))?;
+            Some(ChildMessage::Values { path, step: *step, digest })
+        }
+        MachineEvent::Checkpoint { id, step, .. } => {
+            Some(ChildMessage::Checkpoint { path, step: *step, id: id.to_string() })
+        }
+        _ => None,
+    }
+}
+
+/// Returns the idempotency key of the node of a task.
+pub(crate) fn key_of(thread: &str, task: TaskId) -> TaskId {
+    TaskId::from_bits(hash_id(&[thread.as_bytes(), &task.bits().to_le_bytes()]))
+}

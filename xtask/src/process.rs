@@ -1,0 +1,400 @@
+//! Child processes: each leads a process group of its own, has a time limit, and is ended together with its children.
+//!
+//! `cargo`, `npm` and `node` start processes themselves. Killing only the direct child leaves those running, and one of them that
+//! never ends keeps a test run from ending. A group is ended as a whole. The terminal sends Ctrl-C to the foreground group only,
+//! which is the group of this program, so this program handles SIGINT and SIGTERM and ends the groups it started. Children in the
+//! foreground group would get Ctrl-C by themselves, but could not be ended as a whole: the same group contains this program and the
+//! script that started it. What calls `setsid` (the servers of `superstep-cluster`) leaves the group and has its own watcher.
+
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// The time limit of a command that nobody gave another: longer than anything but a long form takes.
+const USUAL_LIMIT: Duration = minutes(120);
+/// The time between SIGTERM and SIGKILL. `cargo nextest` ends its own tests within 10 s of a SIGTERM.
+const GRACE: Duration = Duration::from_secs(15);
+/// The time between two looks at a child.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A duration of so many minutes.
+pub(crate) const fn minutes(number: u64) -> Duration {
+    Duration::from_secs(number * 60)
+}
+
+/// A time limit and the moment at which it is reached.
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    limit: Duration,
+    at: Instant,
+}
+
+impl Deadline {
+    fn after(limit: Duration) -> Self {
+        Self { limit, at: Instant::now() + limit }
+    }
+}
+
+thread_local! {
+    /// The deadline of all commands that this thread runs.
+    static DEADLINE: Cell<Option<Deadline>> = const { Cell::new(None) };
+}
+
+/// Runs `work` with a time limit for all of its commands together. A shorter limit around it stays in force.
+pub(crate) fn within<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
+    let (outer, own) = (DEADLINE.get(), Deadline::after(limit));
+    DEADLINE.set(Some(outer.filter(|outer| outer.at < own.at).unwrap_or(own)));
+    let result = work();
+    DEADLINE.set(outer);
+    result
+}
+
+/// The groups that are running, so that a signal can end them.
+struct Groups {
+    is_ending: bool,
+    running: Vec<Pid>,
+}
+
+static GROUPS: Mutex<Groups> = Mutex::new(Groups { is_ending: false, running: Vec::new() });
+
+fn groups() -> MutexGuard<'static, Groups> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the program and every group on SIGINT and SIGTERM; a second signal does not wait for them.
+///
+/// # Errors
+/// When the system refuses the handlers.
+pub(crate) fn handle_signals() -> Result<(), String> {
+    let signals = Signals::new([SIGINT, SIGTERM]);
+    let mut signals = signals.map_err(|error| format!("signals cannot be handled: {error}"))?;
+    thread::spawn(move || {
+        let number = signals.forever().next().unwrap_or(SIGTERM);
+        let running = {
+            let mut groups = groups();
+            groups.is_ending = true;
+            groups.running.clone()
+        };
+        eprintln!("error: stopped by signal {number}; ending {} running command(s)", running.len());
+        send(&running, Signal::TERM);
+        let begun = Instant::now();
+        while running.iter().any(|id| is_running(*id)) && begun.elapsed() < GRACE && signals.pending().next().is_none()
+        {
+            thread::sleep(POLL);
+        }
+        send(&running, Signal::KILL);
+        std::process::exit(128 + number);
+    });
+    Ok(())
+}
+
+fn send(groups: &[Pid], signal: Signal) {
+    for id in groups {
+        // An error means that the group is gone.
+        let _ = kill_process_group(*id, signal);
+    }
+}
+
+/// Returns whether a group has a process that is no zombie. In a container whose first process reaps nothing, zombies stay.
+fn is_running(group: Pid) -> bool {
+    if test_kill_process_group(group).is_err() {
+        return false;
+    }
+    let Ok(processes) = std::fs::read_dir("/proc") else { return true };
+    let stats = processes.flatten().filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    stats.into_iter().any(|stat| {
+        // The name of the program comes before these fields, in brackets, and may contain spaces.
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let (state, id) = (fields.next(), fields.nth(1));
+        id == Some(&group.to_string()) && !matches!(state, Some("Z" | "X"))
+    })
+}
+
+/// A child process that leads a group. Dropping it ends the group.
+pub(crate) struct Group {
+    child: Child,
+    id: Pid,
+    name: String,
+    deadline: Deadline,
+}
+
+impl Group {
+    /// Starts a command as the leader of a new group, without input.
+    ///
+    /// # Errors
+    /// When the command does not start.
+    pub(crate) fn start(command: &mut Command) -> Result<Self, String> {
+        let name = name(command);
+        // A group in the background that reads from the terminal would be stopped by the system.
+        command.process_group(0).stdin(Stdio::null());
+        // Held until the group is noted, so that a signal does not miss it.
+        let mut groups = groups();
+        if groups.is_ending {
+            drop(groups);
+            wait_for_exit();
+        }
+        let child = command.spawn().map_err(|error| format!("{name} could not be started: {error}"))?;
+        let id = Pid::from_child(&child);
+        groups.running.push(id);
+        let deadline = DEADLINE.get().unwrap_or_else(|| Deadline::after(USUAL_LIMIT));
+        Ok(Self { child, id, name, deadline })
+    }
+
+    /// Waits until the command ends, then ends what it left running. Ends the whole group at the time limit.
+    ///
+    /// # Errors
+    /// When the time limit is reached, naming the command and the limit.
+    pub(crate) fn wait(&mut self) -> Result<ExitStatus, String> {
+        loop {
+            if groups().is_ending {
+                wait_for_exit();
+            }
+            match self.child.try_wait() {
+                Ok(Some(status)) => {
+                    self.end(GRACE);
+                    return Ok(status);
+                }
+                Ok(None) if Instant::now() < self.deadline.at => thread::sleep(POLL),
+                Ok(None) => break,
+                Err(error) => return Err(format!("{} cannot be waited for: {error}", self.name)),
+            }
+        }
+        self.end(GRACE);
+        Err(self.late("was still running"))
+    }
+
+    /// Returns the first line of the standard output, which must be piped. What comes later is discarded.
+    ///
+    /// # Errors
+    /// When there is none within the time limit.
+    pub(crate) fn first_line(&mut self, limit: Duration) -> Result<String, String> {
+        let pipe = self.child.stdout.take().ok_or_else(|| format!("{} has no output", self.name))?;
+        let (sender, line) = channel();
+        thread::spawn(move || {
+            let (mut reader, mut line) = (BufReader::new(pipe), String::new());
+            let _ = reader.read_line(&mut line);
+            let _ = sender.send(line);
+            // A pipe that nobody reads would block the program once it is full.
+            let _ = std::io::copy(&mut reader, &mut std::io::sink());
+        });
+        line.recv_timeout(limit).map_err(|_| format!("{} printed nothing within {}", self.name, text(limit)))
+    }
+
+    /// Returns everything that arrives on a pipe of the child.
+    fn collect(&self, pipe: &Receiver<Vec<u8>>) -> Result<Vec<u8>, String> {
+        let left = self.deadline.at.saturating_duration_since(Instant::now()).max(GRACE);
+        pipe.recv_timeout(left).map_err(|_| self.late("had ended, but something it started kept its output open"))
+    }
+
+    fn late(&self, state: &str) -> String {
+        let limit = text(self.deadline.limit);
+        format!(
+            "{} {state} when its time limit of {limit} was reached; it was ended with everything it started",
+            self.name
+        )
+    }
+
+    /// Ends every process of the group that still runs: SIGTERM, then SIGKILL after the grace period.
+    fn end(&mut self, grace: Duration) {
+        if !is_running(self.id) {
+            // Reaps a leader that has ended by itself.
+            let _ = self.child.try_wait();
+            return;
+        }
+        let begun = Instant::now();
+        let _ = kill_process_group(self.id, Signal::TERM);
+        loop {
+            // Reaps the leader.
+            let _ = self.child.try_wait();
+            if !is_running(self.id) {
+                break;
+            }
+            if begun.elapsed() >= grace {
+                let _ = kill_process_group(self.id, Signal::KILL);
+                break;
+            }
+            thread::sleep(POLL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end(GRACE);
+        groups().running.retain(|id| *id != self.id);
+    }
+}
+
+/// Blocks for ever: the thread that handles the signal ends the program.
+fn wait_for_exit() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+/// Runs a command that must end with success; its output passes through.
+///
+/// # Errors
+/// When it does not start, does not end within the time limit, or fails.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
+    let status = Group::start(command)?.wait()?;
+    if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", name(command))) }
+}
+
+/// Runs a command and returns what it printed; nothing passes through.
+///
+/// # Errors
+/// When it does not start or does not end within the time limit.
+pub(crate) fn output(command: &mut Command) -> Result<Output, String> {
+    capture(command.stderr(Stdio::piped()), false)
+}
+
+/// Runs a command and returns its standard output; its errors pass through.
+///
+/// # Errors
+/// As [`output`].
+pub(crate) fn stdout(command: &mut Command) -> Result<Output, String> {
+    capture(command.stderr(Stdio::inherit()), false)
+}
+
+/// Runs a command and returns what it printed, which also passes through as it comes.
+///
+/// # Errors
+/// As [`output`].
+pub(crate) fn passed_through(command: &mut Command) -> Result<Output, String> {
+    capture(command.stderr(Stdio::piped()), true)
+}
+
+fn capture(command: &mut Command, passes: bool) -> Result<Output, String> {
+    let mut group = Group::start(command.stdout(Stdio::piped()))?;
+    let stdout = group.child.stdout.take().map(|pipe| read(pipe, passes.then(std::io::stdout)));
+    let stderr = group.child.stderr.take().map(|pipe| read(pipe, passes.then(std::io::stderr)));
+    let status = group.wait()?;
+    let collect = |pipe: Option<Receiver<Vec<u8>>>| pipe.map_or(Ok(Vec::new()), |pipe| group.collect(&pipe));
+    Ok(Output { status, stdout: collect(stdout)?, stderr: collect(stderr)? })
+}
+
+/// Reads a pipe to its end on a thread of its own; what comes is also written to `copy`.
+fn read(mut pipe: impl Read + Send + 'static, mut copy: Option<impl Write + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let (mut all, mut part) = (Vec::new(), [0; 8192]);
+        while let Ok(length @ 1..) = pipe.read(&mut part) {
+            all.extend_from_slice(&part[..length]);
+            if let Some(copy) = &mut copy {
+                let _ = copy.write_all(&part[..length]).and_then(|()| copy.flush());
+            }
+        }
+        let _ = sender.send(all);
+    });
+    receiver
+}
+
+/// Returns the last lines of a text that a command printed.
+pub(crate) fn last_lines(printed: &[u8], number: usize) -> String {
+    let printed = String::from_utf8_lossy(printed);
+    let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(number)..].join("\n")
+}
+
+/// Returns a command as a person would type it.
+fn name(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program());
+    let program = program.file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    format!("`{}`", words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
+}
+
+fn text(limit: Duration) -> String {
+    match limit.as_secs() {
+        seconds if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn is_alive(process: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let state = stat.rsplit(')').next().unwrap_or_default().split_whitespace().next().unwrap_or("X").to_owned();
+        state != "Z" && state != "X"
+    }
+
+    #[test]
+    fn a_command_that_outlives_its_limit_is_ended_with_its_children() {
+        let script = "sleep 100000 & echo $!; wait";
+        let (grandchild, problem) = within(Duration::ZERO, || {
+            let mut group = Group::start(shell(script).stdout(Stdio::piped())).unwrap();
+            let line = group.first_line(minutes(60)).unwrap();
+            assert!(is_alive(line.trim()));
+            (line.trim().to_owned(), group.wait().unwrap_err())
+        });
+        assert!(!is_alive(&grandchild));
+        assert_eq!(
+            problem,
+            format!(
+                "`sh -c {script}` was still running when its time limit of 0 s was reached; \
+                 it was ended with everything it started"
+            )
+        );
+    }
+
+    #[test]
+    fn a_process_that_ignores_sigterm_is_killed() {
+        let mut group = Group::start(shell("trap '' TERM; echo ready; sleep 100000").stdout(Stdio::piped())).unwrap();
+        group.first_line(minutes(60)).unwrap();
+        group.end(Duration::ZERO);
+        assert!(!is_running(group.id));
+    }
+
+    #[test]
+    fn what_a_command_leaves_running_is_ended() {
+        let output = output(&mut shell("sleep 100000 & echo $!")).unwrap();
+        assert!(output.status.success());
+        assert!(!is_alive(String::from_utf8(output.stdout).unwrap().trim()));
+    }
+
+    #[test]
+    fn output_is_captured_and_a_failure_is_named() {
+        let output = output(&mut shell("echo out; echo err >&2; exit 3")).unwrap();
+        assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"out\n"[..], &b"err\n"[..]));
+        assert_eq!(run(&mut shell("exit 3")).unwrap_err(), "`sh -c exit 3` ended with exit status: 3");
+        assert!(run(&mut Command::new("no-such-program")).unwrap_err().starts_with("`no-such-program` could not be"));
+    }
+
+    #[test]
+    fn the_shorter_of_two_limits_is_in_force() {
+        let limit = || DEADLINE.get().unwrap().limit;
+        within(minutes(1), || {
+            assert_eq!(within(minutes(2), limit), minutes(1));
+            assert_eq!(within(Duration::from_secs(1), limit), Duration::from_secs(1));
+            assert_eq!(limit(), minutes(1));
+        });
+        assert!(DEADLINE.get().is_none());
+        assert_eq!((text(minutes(25)), text(Duration::from_secs(90))), ("25 min".to_owned(), "90 s".to_owned()));
+    }
+
+    #[test]
+    fn last_lines_are_taken_from_the_end() {
+        assert_eq!(last_lines(b"a\nb\n\nc\n", 2), "b\nc");
+        assert_eq!(last_lines(b"a", 9), "a");
+    }
+}

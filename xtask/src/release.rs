@@ -1,0 +1,22 @@
+//! The programs of `testing/sim/` and `testing/torture/`, built with optimisation in one call of Cargo.
+//!
+//! One call resolves the features of their dependencies together, so that both share one build of the engine. `cargo xtask count`
+//! shares their dependencies but not the engine: the feature `planted` would change the instructions that it counts.
+
+use std::process::Command;
+
+use crate::process;
+use crate::workspace::Workspace;
+
+const BUILD: [&str; 7] = ["build", "--release", "-p", "superstep-sim", "-p", "superstep-torture", "--bins"];
+
+/// Builds both programs and returns a command that starts one of them at the root of the workspace.
+///
+/// # Errors
+/// When they do not build.
+pub(crate) fn program(workspace: &Workspace, name: &str, arguments: &[&str]) -> Result<Command, String> {
+    process::run(&mut workspace.cargo(&BUILD))?;
+    let mut command = Command::new(workspace.target()?.join("release").join(name));
+    command.current_dir(workspace.root()).args(arguments);
+    Ok(command)
+}

@@ -1,0 +1,157 @@
+//! `cargo xtask web`: the pages. Their own tests, whether what is committed is what they build to, and a browser that
+//! uses them against the real program.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::process::{self, Group};
+use crate::servers;
+use crate::workspace::Workspace;
+
+/// The line of `--help`.
+pub(crate) const HELP: &str = "the pages: unit tests, the committed build, a browser against the real program \
+                               [--write: take a new build over into web/dist]";
+
+/// The pages of applications.
+const PAGES: [&str; 4] = ["debate", "suggestions", "assistant", "scheduler"];
+
+/// Checks the pages.
+///
+/// # Errors
+/// When Node or Chromium cannot be had, a test fails, or what is committed is not what the sources build to.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
+    let writes = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => false,
+        ["--write"] => true,
+        _ => return Err(format!("unknown arguments `{}`; known: --write", arguments.join(" "))),
+    };
+    let web = workspace.root().join("web");
+    servers::ensure_programs(&[("node", "nodejs"), ("npm", "npm"), ("chromium", "chromium")])?;
+    npm(&web, &["ci", "--no-audit", "--no-fund", "--silent"])?;
+    npm(&web, &["test", "--silent"])?;
+    let built = workspace.target()?.join("web");
+    let folder = built.display().to_string();
+    npm(
+        &web,
+        &["exec", "--silent", "--", "vite", "build", "--logLevel", "warn", "--outDir", &folder, "--emptyOutDir"],
+    )?;
+    let dist = web.join("dist");
+    if writes {
+        return replace(&built, &dist);
+    }
+    compare(&files(&built)?, &files(&dist)?)?;
+    npm(&web, &["run", "sizes", "--silent"])?;
+    in_a_browser(workspace, &web)
+}
+
+/// Uses the pages as people do.
+fn in_a_browser(workspace: &Workspace, web: &Path) -> Result<(), String> {
+    // As the tests are built, which has been done already when everything is checked: the program is among them.
+    let build = ["test", "--quiet", "--workspace", "--all-features", "--no-run"];
+    process::run(&mut workspace.cargo(&build))?;
+    let program = workspace.target()?.join("debug/superstep");
+    let served = Served::start(&program, &workspace.target()?.join("web-served"))?;
+    for page in PAGES {
+        let script = web.join(format!("e2e/{page}.mjs"));
+        let mut node = Command::new("node");
+        node.arg(&script).arg(&served.url).current_dir(web);
+        if page == "assistant" {
+            // Rules answer at once: before a page can hear their words one by one, which are not kept.
+            node.env("INSTANT", "1");
+        }
+        process::run(&mut node).map_err(|problem| format!("the page `/{page}` in a browser: {problem}"))?;
+    }
+    Ok(())
+}
+
+/// The program, serving on a port of its own. Dropping it ends the program and what it started.
+struct Served {
+    _group: Group,
+    url: String,
+}
+
+/// The time in which the program must print its address.
+const START: Duration = Duration::from_secs(120);
+
+impl Served {
+    fn start(program: &Path, folder: &Path) -> Result<Self, String> {
+        let _ = std::fs::remove_dir_all(folder);
+        std::fs::create_dir_all(folder).map_err(|error| format!("no folder {}: {error}", folder.display()))?;
+        let many = ["--debates-per-hour", "1000", "--debates-at-once", "100", "--pace", "10"];
+        let mut command = Command::new(program);
+        command.args(["serve", "--port", "0"]).args(many).current_dir(folder).stdout(Stdio::piped());
+        let mut group = Group::start(&mut command)?;
+        let url = group.first_line(START)?.trim().to_owned();
+        if url.starts_with("http://") {
+            Ok(Self { _group: group, url })
+        } else {
+            Err(format!("`superstep serve` printed `{url}` in place of its address"))
+        }
+    }
+}
+
+fn npm(web: &Path, arguments: &[&str]) -> Result<(), String> {
+    let npm = process::run(Command::new("npm").args(arguments).current_dir(web));
+    npm.map_err(|problem| format!("in web/: {problem}"))
+}
+
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// Every file below a folder, by its path in it.
+fn files(folder: &Path) -> Result<Files, String> {
+    let (mut found, mut left) = (Files::new(), vec![folder.to_owned()]);
+    while let Some(next) = left.pop() {
+        let entries = std::fs::read_dir(&next).map_err(|error| format!("{}: {error}", next.display()))?;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                left.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            found.insert(path.strip_prefix(folder).unwrap_or(&path).to_owned(), bytes);
+        }
+    }
+    Ok(found)
+}
+
+fn compare(built: &Files, committed: &Files) -> Result<(), String> {
+    let names = built.keys().chain(committed.keys());
+    let mut other: Vec<String> =
+        names.filter(|name| built.get(*name) != committed.get(*name)).map(|name| name.display().to_string()).collect();
+    other.sort();
+    other.dedup();
+    if other.is_empty() {
+        return Ok(());
+    }
+    Err(format!("web/dist is not what web/ builds to ({}): run `cargo xtask web --write`", other.join(", ")))
+}
+
+fn replace(built: &Path, dist: &Path) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{}: {error}", dist.display());
+    std::fs::remove_dir_all(dist).map_err(told)?;
+    for (name, bytes) in files(built)? {
+        let path = dist.join(name);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(told)?;
+        std::fs::write(path, bytes).map_err(told)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_differs_or_is_missing_is_named() {
+        let files = |list: &[(&str, &str)]| -> Files {
+            list.iter().map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec())).collect()
+        };
+        let built = files(&[("a.html", "a"), ("b.js", "new"), ("c.css", "c")]);
+        assert_eq!(compare(&built, &built), Ok(()));
+        let problem = compare(&built, &files(&[("a.html", "a"), ("b.js", "old"), ("d.js", "d")])).unwrap_err();
+        assert!(problem.contains("(b.js, c.css, d.js)"), "{problem}");
+    }
+}
