@@ -10,7 +10,7 @@ struct Order {
     log: Vec<String>,
 }
 
-/// What the person answers. Its JSON Schema goes with the question.
+/// Resume value of the approval. Its JSON Schema is part of the interrupt.
 #[derive(Deserialize, JsonSchema)]
 struct ApprovalAnswer {
     approve: bool,

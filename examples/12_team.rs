@@ -8,7 +8,7 @@ use superstep::models::{Prices, ScriptedModel, ScriptedReply};
 use superstep::prelude::*;
 use superstep::tools::ToolSet;
 
-/// How warm it is in a city.
+/// Returns the temperature in a city.
 #[tool(read_only)]
 async fn weather(city: String) -> String {
     format!("18 degrees in {city}; ask the station at station@example.org")

@@ -7,7 +7,7 @@
  * create on demand: destructive calls, and runs that last until they are stopped.
  */
 import assert from "node:assert/strict";
-import { api, assertAccessible, assertNoHorizontalScroll, base, delayResponses, dropConnections, MARKUP, openPage, request, runChecks, SLOW, start } from "./support.mjs";
+import { api, assertAccessible, assertNoHorizontalScroll, base, delayResponses, dropConnections, MARKUP, openPage, recordRun, replayRun, request, runChecks, SLOW, start } from "./support.mjs";
 
 const LATE = "How many orders shipped late in October?";
 const MILLER = "Orders of Miller";
@@ -104,6 +104,22 @@ async function mockSession(page, overrides) {
   return posted;
 }
 
+/** Replays a run, paused after the first event that `isPause` selects. `check` gets the page and a function that resumes. */
+async function replaySession(browser, isPause, check) {
+  const { id, events } = await recordRun("/api/assistant", { message: LATE, userId: await defaultUser() }, "x-thread-id");
+  const running = ({ messages }) => ({ status: "running", lastEventId: 0, plan: [], messages: messages.filter(({ role }) => role === "user") });
+  const proxy = await replayRun({ path: `/api/assistant/${id}`, events, running, isPause });
+  const { page, faults, context } = await openPage(browser, { at: proxy.url });
+  try {
+    await page.goto(`${proxy.url}/assistant/${id}`);
+    await check(page, proxy.resume);
+  } finally {
+    await context.close();
+    proxy.close();
+  }
+  return faults;
+}
+
 const checks = {
   async newSession(browser) {
     const { page, faults } = await openPage(browser);
@@ -126,15 +142,7 @@ const checks = {
     const { page, faults, context } = await openPage(browser, { at: proxy.url });
     await page.addInitScript(() => {
       window.states = new Set();
-      window.lengths = new Set();
-      new MutationObserver(() => {
-        document.querySelectorAll(".step").forEach((element) => window.states.add(element.dataset.state));
-        window.lengths.add(document.querySelector(".answer .markdown")?.textContent.length ?? 0);
-      }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-    });
-    let firstSnapshot;
-    page.on("response", (response) => {
-      if (/\/api\/assistant\/(?!memory|settings)[^/?]+\?/.test(response.url())) firstSnapshot ??= response.json();
+      new MutationObserver(() => document.querySelectorAll(".step").forEach((element) => window.states.add(element.dataset.state))).observe(document, { subtree: true, childList: true, attributes: true });
     });
     try {
       await submitMessage(page, LATE, proxy.url);
@@ -156,15 +164,38 @@ const checks = {
       await page.locator("a.citation").first().click();
       assert.equal(await page.locator(".source-list li:target").count(), 1);
       await assertAccessible(page);
-      const { states, lengths } = await page.evaluate(() => ({ states: [...window.states], lengths: window.lengths.size }));
-      assert.ok(states.includes("running") && states.includes("done"), `step states: ${states}`);
-      // If the run completed before the first snapshot, the answer does not stream.
-      if ((await firstSnapshot)?.status === "running" && lengths <= 2) faults.push("the answer did not stream");
+      const states = await page.evaluate(() => [...window.states]);
+      assert.ok(states.includes("done"), `step states: ${states}`);
     } finally {
       await context.close();
       proxy.close();
     }
     return faults;
+  },
+
+  async partialAnswer(browser) {
+    const isAnswerChunk = (event) => /^event: on_chat_model_stream$/m.test(event) && event.includes('"generator"');
+    return replaySession(browser, isAnswerChunk, async (page, resume) => {
+      await page.waitForSelector(".answer .markdown:not(:empty)", SLOW);
+      const partial = await page.textContent(".answer .markdown");
+      assert.equal(await page.locator(".status-bar .status.is-running").count(), 1);
+      resume();
+      await status(page, "completed");
+      await page.waitForSelector(".source-list", SLOW);
+      await assertMatchesServer(page);
+      const complete = await page.textContent(".answer .markdown");
+      assert.ok(partial.length < complete.length, `the answer did not stream: ${partial}`);
+    });
+  },
+
+  async runningStep(browser) {
+    return replaySession(browser, (event) => /^event: on_tool_start$/m.test(event), async (page, resume) => {
+      await page.waitForSelector(".step[data-state=running]", SLOW);
+      resume();
+      await status(page, "completed");
+      await page.waitForFunction(() => document.querySelectorAll(".step[data-state=done]").length > 0, null, SLOW);
+      assert.equal(await page.locator(".step[data-state=running]").count(), 0);
+    });
   },
 
   async conversation(browser) {

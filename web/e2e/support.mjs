@@ -133,11 +133,63 @@ export function delayResponses(milliseconds) {
   });
 }
 
-/** Starts a proxy. `forwardStream` handles event streams with their number; everything else is forwarded unchanged. */
-async function startProxy(forwardStream) {
+/**
+ * Starts a run with a POST and returns its recorded events, including token events, which the server does not store.
+ * `header`: response header with the id of the run.
+ */
+export async function recordRun(path, body, header) {
+  const response = await request(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+    body: JSON.stringify(body),
+  });
+  assert.ok(response.ok, `POST ${path}: ${response.status}`);
+  const events = (await response.text()).split("\n\n").filter(Boolean);
+  return { id: response.headers.get(header), events };
+}
+
+/**
+ * Starts a proxy that replays a recorded run to a page, independent of the speed of server and browser. Snapshots below `path` are
+ * changed to `running` until the last event was sent. The stream pauses after the first event that `isPause` selects, until
+ * `resume` is called.
+ */
+export async function replayRun({ path, events, running, isPause }) {
+  const pause = events.findIndex(isPause) + 1;
+  assert.ok(pause > 0, "the run has no event to pause after");
+  let resume;
+  const resumed = new Promise((resolve) => (resume = resolve));
+  let isRunning = true;
+  const proxy = await startProxy(undefined, (request, response) => {
+    const { pathname } = new URL(request.url, base);
+    if (request.method !== "GET" || !(pathname === path || pathname === `${path}/stream`)) return false;
+    if (pathname === path) {
+      if (!isRunning) return false;
+      api(request.url).then((snapshot) => {
+        response.writeHead(200, { "Content-Type": "application/json" });
+        response.end(JSON.stringify({ ...snapshot, ...running(snapshot) }));
+      });
+      return true;
+    }
+    response.writeHead(200, { "Content-Type": "text/event-stream" });
+    response.write(events.slice(0, pause).map((event) => `${event}\n\n`).join(""));
+    resumed.then(() => {
+      isRunning = false;
+      response.end(events.slice(pause).map((event) => `${event}\n\n`).join(""));
+    });
+    return true;
+  });
+  return { ...proxy, resume };
+}
+
+/**
+ * Starts a proxy. `forwardStream` handles event streams with their number, `respond` answers requests itself and returns
+ * true; everything else is forwarded unchanged.
+ */
+async function startProxy(forwardStream, respond) {
   const streams = [];
   const upstreamRequests = new Set();
   const proxy = createServer((request, response) => {
+    if (respond?.(request, response)) return;
     const isStream = /[/?&]stream\b/.test(request.url);
     const count = isStream ? streams.push(request.url) : 0;
     const target = new URL(request.url, base);
@@ -146,7 +198,7 @@ async function startProxy(forwardStream) {
     const upstreamRequest = forward(target, { method: request.method, headers }, (upstreamResponse) => {
       response.writeHead(upstreamResponse.statusCode, upstreamResponse.headers);
       response.flushHeaders();
-      if (isStream) forwardStream(upstreamResponse, response, count);
+      if (isStream && forwardStream) forwardStream(upstreamResponse, response, count);
       else upstreamResponse.pipe(response);
       upstreamResponse.on("error", () => response.destroy());
     });

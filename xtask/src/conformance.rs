@@ -13,13 +13,13 @@ use crate::{process, python, servers};
 /// The line of `--help`.
 pub(crate) const HELP: &str = "our stores under LangGraph's suite for savers [--store memory|sqlite|postgres]";
 
-/// What the suite says at its end when nothing is wrong and nothing is missing.
+/// Last line of the suite when every test passed and none is missing.
 const PERFECT: &str = "81 passed, 0 failed";
 
-/// Names a PostgreSQL that is to be used in place of one of our own.
+/// Environment variable with the URL of a PostgreSQL to use instead of a temporary cluster.
 const POSTGRES: &str = "SUPERSTEP_POSTGRES_URL";
 
-/// Every store.
+/// Names of all stores.
 const STORES: [&str; 3] = ["memory", "sqlite", "postgres"];
 
 /// The program under test, built as the tests build it: with these features of all packages it is there already.
@@ -67,7 +67,7 @@ impl Server {
         }
     }
 
-    /// What the program is told so that it opens a store; `{fresh}` becomes a path where nothing is yet.
+    /// Returns the arguments with which the program opens a store; `{fresh}` is replaced by an unused path.
     fn words(&self, store: &str) -> Vec<String> {
         let place = match self {
             Self::None => (store == "sqlite").then(|| "{fresh}".to_owned()),

@@ -15,13 +15,13 @@ use crate::{process, servers};
 /// The line of `--help`.
 pub(crate) const HELP: &str = "instructions of the hot paths against bench/instructions.json [--save: write that file]";
 
-/// How many hundredths a path may be longer than in the file: processors and C libraries differ a little.
+/// Tolerated increase over the saved count, in percent: processors and C libraries differ a little.
 const ALLOWED: u64 = 5;
 const FILE: &str = "bench/instructions.json";
 
 type Counts = BTreeMap<String, u64>;
 
-/// Counts, and compares or saves.
+/// Counts instructions, and compares them with the saved counts or saves them.
 ///
 /// # Errors
 /// When a path is longer than it was, or cannot be counted.

@@ -1,24 +1,24 @@
-//! The ledger of what was tried, in `testing/reliability/ledger.json`: lines are added, and never changed.
+//! Run log of the reliability tests in `testing/reliability/ledger.json`: entries are added and never changed.
 
 use serde_json::Value;
 
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Where what was done is written down, from the root.
+/// Path of the run log, relative to the workspace root.
 const LEDGER: &str = "testing/reliability/ledger.json";
 
-/// The commit that an entry speaks of.
+/// The commit of an entry.
 pub(crate) struct Commit {
     pub(crate) hash: String,
     pub(crate) date: String,
 }
 
 impl Commit {
-    /// The commit that is worked on.
+    /// Returns the commit at `HEAD`.
     ///
     /// # Errors
-    /// When something is not committed: nobody could try it again.
+    /// Returns an error if there are uncommitted changes: the run could not be repeated.
     pub(crate) fn current(workspace: &Workspace) -> Result<Self, String> {
         if !git(workspace, &["status", "--porcelain"])?.is_empty() {
             return Err("the ledger speaks of commits: commit what you have, then record".to_owned());
@@ -28,10 +28,10 @@ impl Commit {
     }
 }
 
-/// Writes entries down.
+/// Appends entries to the run log.
 ///
 /// # Errors
-/// When the ledger cannot be read or written.
+/// Returns an error if the run log cannot be read or written.
 pub(crate) fn add(workspace: &Workspace, entries: Vec<Value>) -> Result<(), String> {
     let path = workspace.root().join(LEDGER);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{LEDGER}: {error}"))?;
@@ -40,7 +40,7 @@ pub(crate) fn add(workspace: &Workspace, entries: Vec<Value>) -> Result<(), Stri
     Ok(())
 }
 
-/// The ledger with more entries; what is there stays as it is.
+/// Returns the run log with more entries; existing entries do not change.
 fn added(ledger: &str, more: Vec<Value>) -> Result<String, String> {
     let mut entries: Vec<Value> = serde_json::from_str(ledger).map_err(|error| format!("{LEDGER}: {error}"))?;
     entries.extend(more);

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// What is installed, by name. The versions the comparisons were made with.
+/// Packages to install, in the versions that the comparisons used.
 const PACKAGES: [&str; 6] = [
     "langgraph==1.2.20",
     "langgraph-checkpoint-conformance==0.0.2",

@@ -8,14 +8,14 @@ use crate::workspace::Workspace;
 /// The line of `--help`.
 pub(crate) const HELP: &str = "record threads in the stored formats of today: NAME, such as v2, which must be new";
 
-/// What Cargo is told before the folder.
+/// Arguments of Cargo before the folder.
 const PROGRAM: [&str; 9] =
     ["run", "--quiet", "--package", "superstep-adapters", "--all-features", "--example", "record_stores", "--", ""];
 
 /// Records a version.
 ///
 /// # Errors
-/// When the name is not one of a version, the folder is there, or nothing can be recorded.
+/// Returns an error if the name is not a version, the folder exists, or the recording fails.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let folder = folder(arguments)?;
     let mut words = PROGRAM;

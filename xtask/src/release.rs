@@ -1,7 +1,7 @@
 //! The programs of `testing/sim/` and `testing/torture/`, built with optimisation in one call of Cargo.
 //!
 //! One call resolves the features of their dependencies together, so that both share one build of the engine. `cargo xtask count`
-//! shares their dependencies but not the engine: the feature `planted` would change the instructions that it counts.
+//! shares their dependencies but not the engine: the feature `seeded-bugs` would change the instructions that it counts.
 
 use std::process::Command;
 

@@ -19,13 +19,13 @@ pub(crate) const HELP: &str = "installs what the tests start: PostgreSQL, Redis,
 const SERVERS: [(&str, &str); 3] =
     [("initdb", "postgresql"), ("pgbouncer", "pgbouncer"), ("redis-server", "redis-server")];
 
-/// How many lines of apt's output an error shows.
+/// Maximum number of lines of apt's output in an error.
 const SHOWN: usize = 12;
 
-/// Installs what is asked for.
+/// Installs the requested servers.
 ///
 /// # Errors
-/// When it cannot be installed.
+/// Returns an error if an installation fails.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => {
@@ -87,7 +87,7 @@ fn is_installed(program: &str) -> bool {
     folders().iter().any(|folder| folder.join(program).is_file())
 }
 
-/// Where programs are: on the path, where only an administrator looks, and where Debian keeps versions of PostgreSQL apart.
+/// Returns the folders of programs: `PATH`, `/usr/sbin`, and the folders of Debian's PostgreSQL versions.
 fn folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
     folders.push("/usr/sbin".into());

@@ -14,12 +14,12 @@ use crate::workspace::Workspace;
 
 /// The line of `--help`.
 pub(crate) const HELP: &str = "simulate crashes, takeovers and failing stores \
-                               [--schedules N: 200000, and 20000 in `cargo xtask test`] [--seed S] [--threads T] [--planted NAME|none] [--json] [--record], \
+                               [--schedules N: 200000, and 20000 in `cargo xtask test`] [--seed S] [--threads T] [--seeded-bug NAME|none] [--json] [--record], \
                                or one schedule again: --seed S --schedule K [--trace]";
 
 const PROGRAM: &str = "superstep-sim";
 /// As many schedules as a test run has; with fewer the simulation does not ask whether every rule was put to the test. The search
-/// for planted bugs has a bound of its own (`PLANTED_LIMIT` in `testing/sim/src/main.rs`) and finds all of them at any number.
+/// for seeded bugs has a bound of its own (`PLANTED_LIMIT` in `testing/sim/src/main.rs`) and finds all of them at any number.
 const SHORT: &str = "20000";
 /// The time limit of a run by hand, which may have millions of schedules.
 const BY_HAND: Duration = minutes(24 * 60);
@@ -66,16 +66,16 @@ fn report(workspace: &Workspace, arguments: &[&str]) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("the report of the simulation: {error}"))
 }
 
-/// What the ledger says of one run.
+/// Returns the run log entry of one run.
 fn entry(report: &Value, commit: &Commit) -> Value {
-    let found = report["planted"].as_object().into_iter().flatten().filter(|(_, at)| !at.is_null()).count();
+    let found = report["seeded_bugs"].as_object().into_iter().flatten().filter(|(_, at)| !at.is_null()).count();
     json!({
         "tool": "sim",
         "commit": commit.hash,
         "seed": report["seed"],
         "schedules": report["schedules"],
         "violations": report["violations"],
-        "planted": found,
+        "seeded_bugs": found,
         "seconds": report["seconds"],
         "date": commit.date,
     })
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn an_entry_counts_the_planted_bugs_that_were_found() {
         let report =
-            json!({ "seed": 1, "schedules": 10, "violations": 0, "planted": { "a": 3, "b": null }, "seconds": 0.5 });
+            json!({ "seed": 1, "schedules": 10, "violations": 0, "seeded_bugs": { "a": 3, "b": null }, "seconds": 0.5 });
         let entry = entry(&report, &Commit { hash: "abc".to_owned(), date: "2026-01-01".to_owned() });
-        assert_eq!((&entry["tool"], &entry["planted"], &entry["commit"]), (&json!("sim"), &json!(1), &json!("abc")));
+        assert_eq!((&entry["tool"], &entry["seeded_bugs"], &entry["commit"]), (&json!("sim"), &json!(1), &json!("abc")));
     }
 }

@@ -14,7 +14,7 @@ use requirement::Id;
 pub(crate) const HELP: &str =
     "ids of spec and their tests [--list-uncovered: only those without | --check: required.txt holds]";
 
-/// What to print and when to fail.
+/// Mode of the command: the output, and the condition for a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Table,
@@ -42,7 +42,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\nerror: ")) }
 }
 
-/// How many tests name each id, in the order of the specification.
+/// Number of tests that name each id, in the order of the specification.
 struct Report {
     counts: Vec<(Id, usize)>,
     required: Vec<Id>,

@@ -1,4 +1,4 @@
-//! What ran and what did not: the counts of `cargo xtask test`, and the summary it ends with.
+//! Counts of passed, failed and skipped tests of `cargo xtask test`, and its final summary.
 //!
 //! A test that did not run counts as skipped and has a line that says why; it never counts as passed.
 

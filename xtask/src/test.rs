@@ -17,7 +17,7 @@ pub(crate) const HELP: &str = "formatting, lints, tests, short forms of simulati
                                was skipped \
                                [--quick: no torture, documentation, LangGraph, browser, weights or counts]";
 
-/// What one step does.
+/// The work of one step.
 enum Work {
     Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
     Nextest,
@@ -62,7 +62,7 @@ impl Step {
         minutes(self.minutes)
     }
 
-    /// Whether the step only prepares others, and is no check of its own.
+    /// Returns true if the step only prepares other steps and checks nothing.
     const fn is_preparation(&self) -> bool {
         matches!(self.work, Work::Nextest | Work::Servers)
     }

@@ -22,19 +22,19 @@ use crate::workspace::{File, WEIGHTS, Workspace};
 /// The line of `--help`.
 pub(crate) const HELP: &str = "architecture invariants and house rules";
 
-/// What must not be in the tree of the pure crate.
+/// Crates that must not be in the dependency tree of the pure crate.
 const WORLD: [&str; 7] = ["tokio", "rusqlite", "reqwest", "axum", "rand", "tokio-postgres", "hyper"];
 
-/// What only the workspace of the weights builds.
+/// Crates that only the workspace of the weights builds.
 const OF_WEIGHTS: [&str; 4] = ["candle-core", "superstep-weights", "superstep-weights-cli", "tokenizers"];
 
-/// What the command line with weights may use of ours.
+/// Workspace crates that the command line with weights may use.
 const WITH_WEIGHTS: [&str; 2] = ["superstep-cli", "superstep-weights"];
 
 /// The rule about commit subjects.
 const COMMITS: &str = "commits have short subjects with an area";
 
-/// Everything the rules look at.
+/// Input of the rules.
 struct Facts {
     files: Vec<File>,
     history: History,

@@ -79,7 +79,7 @@ fn reports(workspace: &Workspace, arguments: &[&str]) -> Result<Vec<Value>, Stri
     serde_json::from_slice(&output.stdout).map_err(|error| format!("the reports of the proofs: {error}"))
 }
 
-/// What the ledger says of one proof.
+/// Returns the run log entry of one proof.
 fn entry(report: &Value, commit: &Commit) -> Value {
     json!({
         "tool": "torture",

@@ -57,10 +57,6 @@ fn in_a_browser(workspace: &Workspace, web: &Path) -> Result<(), String> {
         let script = web.join(format!("e2e/{page}.mjs"));
         let mut node = Command::new("node");
         node.arg(&script).arg(&served.url).current_dir(web);
-        if page == "assistant" {
-            // Rules answer at once: before a page can hear their words one by one, which are not kept.
-            node.env("INSTANT", "1");
-        }
         process::run(&mut node).map_err(|problem| format!("the page `/{page}` in a browser: {problem}"))?;
     }
     Ok(())

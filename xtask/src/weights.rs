@@ -18,7 +18,7 @@ use crate::workspace::{File, WEIGHTS, Workspace};
 pub(crate) const HELP: &str = "lints and tests of `superstep-weights` and the command line with it, with a model that really \
                                talks (`cargo xtask test`: the library only, and only when it changed since it last passed)";
 
-/// What the library is built from and tested with, besides the compiler: folders end with `/`.
+/// Inputs of the build and the tests of the library, without the compiler; folders end with `/`.
 const INPUTS: [&str; 6] = [
     "Cargo.toml",
     "crates/superstep-core/Cargo.toml",
@@ -27,13 +27,13 @@ const INPUTS: [&str; 6] = [
     "xtask/src/model.py",
     "xtask/src/model.rs",
 ];
-/// What is not part of the library.
+/// Folder that is not part of the library.
 const COMMAND_LINE: &str = "crates/superstep-weights/cli/";
 
 /// Checks the library and the command line, whether or not they changed.
 ///
 /// # Errors
-/// When a check fails, or something could not be tested.
+/// Returns an error if a check fails or a test cannot run.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
         return Err(format!("unknown arguments `{}`; `weights` takes none", arguments.join(" ")));

@@ -1,4 +1,4 @@
-//! What the commands know of the workspace: its folder, its text files, and Cargo's answers about it.
+//! The workspace as the commands see it: its folder, its text files, and its Cargo metadata.
 //!
 //! Reads only. Judges nothing: rules live in `tidy` and `spec`, as functions over what this module returns.
 
@@ -33,7 +33,7 @@ impl File {
         Self { path: path.into(), text: text.into() }
     }
 
-    /// Whether this is Rust source.
+    /// Returns true if the file is Rust source.
     pub(crate) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
@@ -101,10 +101,10 @@ impl Workspace {
         relative.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
     }
 
-    /// What `cargo metadata` says, dependencies included.
+    /// Returns the output of `cargo metadata`, with dependencies.
     ///
     /// # Errors
-    /// When Cargo fails or answers something that is not JSON.
+    /// Returns an error if Cargo fails or its output is not JSON.
     pub(crate) fn metadata(&self) -> Result<Value, String> {
         self.metadata_of("Cargo.toml")
     }
@@ -112,7 +112,7 @@ impl Workspace {
     /// The same of the workspace of that manifest.
     ///
     /// # Errors
-    /// When Cargo fails or answers something that is not JSON.
+    /// Returns an error if Cargo fails or its output is not JSON.
     pub(crate) fn metadata_of(&self, manifest: &str) -> Result<Value, String> {
         let words = ["metadata", "--format-version", "1", "--all-features", "--manifest-path", manifest];
         let answer = self.ask(&words)?;

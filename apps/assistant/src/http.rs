@@ -60,7 +60,7 @@ pub(crate) fn routes(door: LazyAppState) -> OpenApiRouter<RunService> {
         .layer(Extension(door))
 }
 
-/// Asks something and streams the turn; with `Accept: application/json` waits for its end and gives the answer.
+/// Sends a message and streams the turn. With `Accept: application/json`, waits for the end and returns the answer.
 #[utoipa::path(
     post, path = "/api/assistant", tag = "assistant", request_body = SendMessageRequest,
     responses(
@@ -112,7 +112,7 @@ async fn send_message(
     Ok(response)
 }
 
-/// How a conversation stands.
+/// Returns a conversation with its status and messages.
 #[utoipa::path(
     get, path = "/api/assistant/{id}", tag = "assistant", params(("id" = String, Path), UserParams),
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
@@ -127,7 +127,7 @@ async fn get_session(
     Ok(Json(session_response(&desk, &office, &record).await?))
 }
 
-/// Everything a conversation says after an event, and what it says from now on; ends with the turn.
+/// Streams the events of a conversation after an event id, first the stored ones. The stream ends with the turn.
 #[utoipa::path(
     get, path = "/api/assistant/{id}/stream", tag = "assistant", params(("id" = String, Path), StreamParams),
     responses((status = OK, description = "Server-sent events"), (status = FORBIDDEN), (status = NOT_FOUND))
@@ -146,7 +146,7 @@ async fn stream_session(
     Ok(stream_response(feed, (asked.format, after), desk.graph(GRAPH)?))
 }
 
-/// Answers what a conversation asks back: what was meant, or whether a tool may be used.
+/// Answers the open interrupt of a conversation: a clarification question or a tool approval.
 #[utoipa::path(
     post, path = "/api/assistant/{id}/answer", tag = "assistant", params(("id" = String, Path), UserParams),
     request_body = ResumeRequest,
@@ -178,7 +178,7 @@ async fn resume_session(
     Ok(accepted(thread))
 }
 
-/// Stops the turn of a conversation; one that waits for an answer is set aside.
+/// Stops the running turn of a conversation. A turn that waits for an answer is discarded.
 #[utoipa::path(
     post, path = "/api/assistant/{id}/stop", tag = "assistant", params(("id" = String, Path), UserParams),
     responses(
@@ -197,7 +197,7 @@ async fn stop_session(
     Ok(accepted(&record.thread))
 }
 
-/// The conversations of a user, the newest first.
+/// Lists the conversations of a user, newest first.
 #[utoipa::path(
     get, path = "/api/assistant", tag = "assistant", params(ListSessionsParams),
     responses((status = OK), (status = FORBIDDEN))
@@ -214,7 +214,7 @@ async fn list_sessions(
     Ok(Json(json!({ "sessions": sessions })))
 }
 
-/// What is remembered of a user, the newest first.
+/// Lists the saved facts about a user, newest first.
 #[utoipa::path(
     get, path = "/api/assistant/memory", tag = "assistant", params(UserParams),
     responses((status = OK), (status = FORBIDDEN))
@@ -229,7 +229,7 @@ async fn list_memory(
     Ok(Json(json!({ "facts": facts })))
 }
 
-/// Forgets something about a user.
+/// Deletes a saved fact about a user.
 #[utoipa::path(
     delete, path = "/api/assistant/memory/{key}", tag = "assistant", params(("key" = String, Path), UserParams),
     responses((status = NO_CONTENT), (status = FORBIDDEN), (status = NOT_FOUND))
@@ -247,7 +247,7 @@ async fn delete_memory(
     }
 }
 
-/// What can be chosen, and what the user who asks may use of what is configured.
+/// Returns the available settings: models, users, and the tools and data that the user may use.
 #[utoipa::path(
     get, path = "/api/assistant/settings", tag = "assistant", params(OptionalUserParams),
     responses((status = OK), (status = FORBIDDEN))

@@ -16,30 +16,30 @@ const MOST_FACTS: usize = 200;
 /// A fact about a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fact {
-    /// What is known.
+    /// Text of the fact.
     pub text: String,
-    /// The message it comes from.
+    /// Id of the message that contains the fact.
     pub source: String,
-    /// The day, `YYYY-MM-DD`.
+    /// Date of the message, `YYYY-MM-DD`.
     pub date: String,
 }
 
-/// A fact with the name it is deleted by.
+/// A fact with its key in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredFact {
-    /// Its name.
+    /// Key of the fact, used to delete it.
     pub key: String,
     /// The fact.
     #[serde(flatten)]
     pub fact: Fact,
 }
 
-/// What a model says when it sums up: the form of its answer to `task: summarize`.
+/// Response of a model to `task: summarize`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryOutput {
-    /// The conversation so far.
+    /// Summary of the conversation so far.
     pub summary: String,
-    /// What the user told about themselves.
+    /// Facts that the user stated about themselves.
     #[serde(default)]
     pub facts: Vec<String>,
 }

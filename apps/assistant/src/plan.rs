@@ -15,44 +15,44 @@ use superstep::core::canonical::sort_keys;
 
 mod repair;
 
-/// What follows a plan.
+/// Next step after a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NextStep {
-    /// The answer is written at once.
+    /// Writes the answer without calling tools.
     Generate,
-    /// Tools are run first.
+    /// Calls tools first.
     ToolUse,
 }
 
-/// What is to be done about a question.
+/// Plan for a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// What follows.
+    /// Next step of the turn.
     pub next_step: NextStep,
-    /// What is run, where something is.
+    /// Tool calls to run; empty if no tool is needed.
     #[serde(default)]
     pub tool_calls: Vec<PlannedCall>,
-    /// Why, in a sentence.
+    /// Reason for the plan, in one sentence.
     #[serde(default)]
     pub why: String,
 }
 
-/// One call of a plan.
+/// Tool call of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedCall {
-    /// Its name in the plan, and in what is said about it later. Given by the planner where a model gives none.
+    /// Id of the call, unique in the conversation. The planner assigns an id if the model omits it.
     #[serde(default)]
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// Its arguments. `{{id}}` in a text stands for what the call of that id gave.
+    /// Arguments of the call. `{{id}}` in a text is replaced by the result of the call with that id.
     #[serde(default)]
     pub args: Map<String, Value>,
-    /// The calls that must have ended before.
+    /// Ids of the calls that must end before this call starts.
     #[serde(default)]
     pub depends_on: Vec<String>,
-    /// Why, in a sentence.
+    /// Reason for the call, in one sentence.
     #[serde(default)]
     pub why: String,
 }

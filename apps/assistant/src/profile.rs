@@ -7,35 +7,35 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::{Error, ErrorCode, Result};
 
-/// What is known of a user.
+/// Profile of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// What they are called.
+    /// Name of the user.
     pub name: String,
-    /// Their role.
+    /// Role of the user.
     pub role: String,
-    /// Names of roles and of single tools, taken together.
+    /// Names of roles and of single tools; their permissions are combined.
     #[serde(default)]
     pub permissions: Vec<String>,
-    /// How they like their answers.
+    /// Preferences for answers.
     #[serde(default)]
     pub preferences: Preferences,
 }
 
-/// How a user likes answers.
+/// Preferences of a user for answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Preferences {
-    /// `short`, `normal` or `long`.
+    /// Length of answers: `short`, `normal` (default) or `long`.
     pub length: String,
-    /// `metric` or `imperial`.
+    /// System of units: `metric` (default) or `imperial`.
     pub units: String,
-    /// The zone of times, by its name.
+    /// IANA name of the time zone (default: `UTC`).
     pub zone: String,
-    /// The language, by its code.
+    /// Code of the language of answers (default: `en`).
     pub language: String,
-    /// Whether facts about the user may be kept; by the setting of the application where it is not said.
+    /// Save facts about the user in long-term memory (default: the setting of the application).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remember: Option<bool>,
 }

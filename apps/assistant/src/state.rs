@@ -57,17 +57,17 @@ pub struct AgentState {
     pub verdict: Option<Verdict>,
 }
 
-/// Where a turn is.
+/// Phase of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It is decided what to do.
+    /// The planner chooses the next step.
     #[default]
     Plan,
-    /// Tools are run.
+    /// The tool executor runs the planned calls.
     Execute,
-    /// Their outputs are looked at.
+    /// The verifier checks the outputs.
     Verify,
-    /// The answer is written.
+    /// The generator writes the answer.
     Generate,
 }

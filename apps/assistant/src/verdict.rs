@@ -3,44 +3,44 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the verifier decided.
+/// Verdict of the verifier on the outputs of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// What follows.
+    /// Status that determines the next step.
     pub status: VerdictStatus,
-    /// What is wrong, where something is.
+    /// Reason why the outputs are not sufficient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<VerdictReason>,
-    /// What the outputs do not say.
+    /// Information that the outputs lack.
     #[serde(default)]
     pub missing: Vec<String>,
 }
 
-/// What follows a verdict. The name is the `status` of the event that tells it.
+/// Status of a verdict; its name is the `status` of the verdict event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictStatus {
-    /// The outputs answer the question: the answer is written.
+    /// The outputs answer the question, and the answer is written next.
     Verified,
-    /// It is planned again.
+    /// The outputs do not answer the question, and a new plan follows.
     PlanningRetry,
-    /// The user was asked what was meant, and it is planned again.
+    /// The user answered a clarification question, and a new plan follows.
     ClarificationNeeded,
-    /// It was planned often enough: the answer says what is missing.
+    /// The maximum number of plans is reached; the answer names the missing information.
     GivingUp,
 }
 
-/// What is wrong with outputs.
+/// Reason why outputs are not sufficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictReason {
-    /// Nothing was found.
+    /// The calls returned no data.
     Empty,
     /// The calls failed.
     Error,
-    /// What was found does not answer the question.
+    /// The results do not answer the question.
     Irrelevant,
-    /// What was found fits several things that the user may have meant.
+    /// The results fit several interpretations of the question.
     Ambiguous,
 }
 
@@ -57,19 +57,19 @@ impl VerdictReason {
     }
 }
 
-/// What a model says of outputs: the form of its answer to `task: verify`.
+/// Response of a model to `task: verify`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Judgement {
-    /// Whether the outputs answer the question.
+    /// True if the outputs answer the question.
     pub answers: bool,
-    /// What is wrong, where they do not.
+    /// Reason why the outputs do not answer the question.
     #[serde(default)]
     pub reason: Option<VerdictReason>,
-    /// What is missing, a few words each.
+    /// Missing information, a few words per entry.
     #[serde(default)]
     pub missing: Vec<String>,
-    /// What the user may have meant, where that is not clear.
+    /// Possible interpretations of an ambiguous question.
     #[serde(default)]
     pub choices: Vec<String>,
 }

@@ -75,28 +75,28 @@ impl DebateContext {
     }
 }
 
-/// When a person is asked to let a debate go on.
+/// Times at which the user is asked to approve a debate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
     /// Never.
     #[default]
     Off,
-    /// Once, when all rounds are over.
+    /// Once, after the last round.
     BeforeSummary,
     /// After every round.
     EachRound,
 }
 
-/// When claims are looked up.
+/// Times at which claims are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FactCheckMode {
     /// Never.
     #[default]
     Off,
-    /// After every round, beside the next speaker.
+    /// After every round, in parallel with the next agent.
     EachRound,
-    /// Once, when the arguments are over.
+    /// Once, before the summary.
     AtEnd,
 }

@@ -53,7 +53,7 @@ pub(crate) fn routes(platform: AppState) -> OpenApiRouter<RunService> {
         .layer(Extension(platform))
 }
 
-/// Begins a debate and streams it; with `Accept: application/json` waits for its end and gives its state.
+/// Starts a debate and streams it; with `Accept: application/json`, waits for its end and returns its state.
 #[utoipa::path(
     post, path = "/api/debate", tag = "debate", request_body = CreateDebateRequest,
     responses(
@@ -101,7 +101,7 @@ async fn create_debate(
     Ok(response)
 }
 
-/// How a debate stands.
+/// Returns the status and the messages of a debate.
 #[utoipa::path(
     get, path = "/api/debate/{id}", tag = "debate", params(("id" = String, Path)),
     responses((status = OK), (status = NOT_FOUND))
@@ -114,7 +114,7 @@ async fn get_debate(
     Ok(Json(debate_response(&desk, &platform, &find_thread(&desk, id).await?).await?))
 }
 
-/// Everything a debate says after an event, and what it says from now on; ends with the run.
+/// Streams the events of a debate after `Last-Event-ID`, past and live; ends with the run.
 #[utoipa::path(
     get, path = "/api/debate/{id}/stream", tag = "debate", params(("id" = String, Path), StreamParams),
     responses((status = OK, description = "Server-sent events"), (status = NOT_FOUND))
@@ -133,7 +133,7 @@ async fn stream_debate(
     Ok(stream_response(feed, (asked.format, after), debate_header(&record, &platform), desk.graph(GRAPH)?))
 }
 
-/// Answers a debate that waits for a person.
+/// Answers the pending approval of a debate.
 #[utoipa::path(
     post, path = "/api/debate/{id}/approval", tag = "debate", params(("id" = String, Path)), request_body = ApprovalRequest,
     responses(
@@ -163,7 +163,7 @@ async fn submit_approval(
     Ok(accepted_response(&thread))
 }
 
-/// Goes on with a debate that was stopped, failed or died.
+/// Resumes a debate that was stopped, has failed or was interrupted by a crash.
 #[utoipa::path(
     post, path = "/api/debate/{id}/resume", tag = "debate", params(("id" = String, Path)),
     responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "There is nothing to go on with"))
@@ -188,7 +188,7 @@ async fn resume_debate(
     Ok(accepted_response(&thread))
 }
 
-/// Stops a debate where it is: what was said before the turn that is spoken now is kept.
+/// Stops a debate after its last finished turn; the current turn is discarded.
 #[utoipa::path(
     delete, path = "/api/debate/{id}", tag = "debate", params(("id" = String, Path)),
     responses((status = ACCEPTED), (status = NOT_FOUND), (status = CONFLICT, description = "It does not run"))
@@ -199,7 +199,7 @@ async fn stop_debate(State(desk): State<RunService>, Path(id): Path<String>) -> 
     Ok(accepted_response(&record.thread))
 }
 
-/// Debates, the newest first; `q` looks for words of the topic.
+/// Lists debates, the newest first; `q` searches the topics.
 #[utoipa::path(get, path = "/api/debates", tag = "debate", params(ListDebatesParams), responses((status = OK)))]
 async fn list_debates(
     State(desk): State<RunService>,
@@ -222,13 +222,13 @@ async fn list_debates(
     Ok(Json(json!({ "debates": debates, "next": next })))
 }
 
-/// What can be chosen, and what is configured.
+/// Returns the available models, the evidence and the limits.
 #[utoipa::path(get, path = "/api/debate/settings", tag = "debate", responses((status = OK)))]
 async fn get_settings(Extension(platform): Extension<AppState>) -> Result<Json<Value>, Problem> {
     platform.settings_json().await.map(Json)
 }
 
-/// A debate to keep: Markdown, JSON or plain text.
+/// Returns the transcript of a debate as Markdown, JSON or plain text.
 #[utoipa::path(
     get, path = "/api/debate/{id}/transcript", tag = "debate", params(("id" = String, Path), TranscriptParams),
     responses((status = OK), (status = NOT_FOUND))

@@ -58,16 +58,16 @@ pub struct DebateState {
     pub end_time: Option<Time>,
 }
 
-/// How a debate stands.
+/// Status of a debate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DebateStatus {
-    /// It goes on, or waits for a person.
+    /// The debate is running, or waits for the user.
     #[default]
     Running,
-    /// The moderator has summed up.
+    /// The moderator has written the summary.
     Completed,
-    /// It cannot go on.
+    /// The debate has failed.
     Error,
 }
 

@@ -124,61 +124,61 @@ pub struct ParsedRequest {
     pub reasoning: String,
 }
 
-/// Which of a series.
+/// Instances of a series that a request applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesScope {
-    /// One.
+    /// The selected instance.
     This,
-    /// All.
+    /// All instances.
     All,
-    /// One and those that follow.
+    /// The selected instance and all following ones.
     Following,
 }
 
-/// What a change does besides the time.
+/// Changes of an event other than its time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EventEdit {
-    /// Members who come to it.
+    /// Ids of the members to add.
     pub add_people: Vec<String>,
-    /// Members who leave it.
+    /// Ids of the members to remove.
     pub remove_people: Vec<String>,
-    /// Things that it uses from then on.
+    /// Ids of the resources to add.
     pub add_resources: Vec<String>,
-    /// Things that it no longer uses.
+    /// Ids of the resources to remove.
     pub remove_resources: Vec<String>,
-    /// What it is called from then on.
+    /// New title of the event.
     pub title: Option<String>,
 }
 
-/// Something that was not said.
+/// Information missing from a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingField {
-    /// What is wanted.
+    /// Intent of the request.
     Intent,
-    /// What it is.
+    /// Title of the event.
     Title,
-    /// On which day.
+    /// Date of the event.
     Date,
-    /// At which time.
+    /// Time of the event.
     Time,
-    /// Which event; or there is none of that name.
+    /// The event to change, or no event has the name.
     Event,
-    /// What becomes of it.
+    /// The change of the event.
     Change,
-    /// What is asked about.
+    /// Subject of the query.
     Subject,
 }
 
-/// Something that may be meant in two ways.
+/// An ambiguity of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ambiguity {
-    /// What it is about.
+    /// Kind of the ambiguous part.
     pub about: SpanKind,
-    /// What to ask.
+    /// Question to the user.
     pub question: String,
 }
 
@@ -188,61 +188,61 @@ impl Ambiguity {
     }
 }
 
-/// A name that nobody and nothing has.
+/// A name that no member and no resource has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnknownName {
-    /// As it was written.
+    /// The name as it was written.
     pub text: String,
-    /// The ids of members or things with a like name.
+    /// Ids of members or resources with a similar name.
     pub near: Vec<String>,
-    /// Whether it seems to be a thing rather than a person.
+    /// True if the name seems to be a resource rather than a person.
     pub is_resource_like: bool,
 }
 
-/// A piece of what was understood, to be shown and corrected.
+/// A parsed part of the request, shown to the user for correction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParsedSpan {
-    /// What it is.
+    /// Kind of the part.
     pub part: SpanKind,
-    /// The words.
+    /// Text of the part.
     pub text: String,
-    /// What they mean.
+    /// Parsed value.
     pub value: String,
 }
 
-/// A part of a sentence.
+/// Kind of a part of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// What is wanted.
+    /// Intent.
     Intent,
-    /// What it is.
+    /// Title of the event.
     Title,
-    /// On which day.
+    /// Date.
     Date,
-    /// At which time.
+    /// Time of day.
     Time,
-    /// How long.
+    /// Duration.
     Length,
-    /// How it repeats.
+    /// Recurrence.
     Repeat,
-    /// By how much it moves.
+    /// Offset of a move.
     Change,
-    /// Somebody.
+    /// A member.
     Person,
-    /// Something that is used.
+    /// A resource.
     Resource,
-    /// How much it matters.
+    /// Priority.
     Priority,
-    /// How far it may be moved.
+    /// Flexibility.
     Flexibility,
-    /// Which of a series.
+    /// Instances of a series.
     Scope,
     /// An event of the calendar.
     Event,
-    /// Nothing.
+    /// Filler words.
     Filler,
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn routes(platform: AppState) -> OpenApiRouter<RunService> {
         .layer(Extension(platform))
 }
 
-/// Posts that have not expired, the newest first.
+/// Posts that have not expired, newest first.
 #[utoipa::path(get, path = "/api/posts", tag = "suggestions", params(ListPostsParams), responses((status = OK)))]
 async fn list_posts(
     Extension(platform): Extension<AppState>,
@@ -65,7 +65,7 @@ async fn list_posts(
     Ok(Json(json!({ "posts": page.posts, "next": page.next })))
 }
 
-/// Writes a post.
+/// Creates a post.
 #[utoipa::path(
     post, path = "/api/posts", tag = "suggestions", request_body = CreatePostSchema,
     responses(
@@ -100,7 +100,7 @@ async fn get_post(
     find_post(&platform, &id).await.map(Json)
 }
 
-/// Counts somebody who is interested, or who takes part.
+/// Counts a user as interested or as taking part.
 #[utoipa::path(
     post, path = "/api/posts/{id}/engagement", tag = "suggestions", params(("id" = String, Path)),
     request_body = EngagementRequest,
@@ -122,7 +122,7 @@ async fn engage_post(
     engaged.map(Json).ok_or_else(|| post_not_found(&id))
 }
 
-/// What to read for a post, and one next action; with `stream=1` what is done on the way.
+/// Suggestions for a post and one next action. With `stream=1`, the response is a stream of run events.
 #[utoipa::path(
     get, path = "/api/posts/{id}/suggestions", tag = "suggestions", params(("id" = String, Path), SuggestionsParams),
     responses(
@@ -161,7 +161,7 @@ async fn get_suggestions(
     Ok(Json(suggestions_response(suggested)).into_response())
 }
 
-/// Searches everything for words, without an agent.
+/// Searches all sources without an agent.
 #[utoipa::path(
     get, path = "/api/search", tag = "suggestions", params(SearchParams),
     responses((status = OK), (status = TOO_MANY_REQUESTS, description = "Too many searches from this address"))
@@ -189,7 +189,7 @@ async fn search_all(
     Ok(Json(whole))
 }
 
-/// What can be chosen, and what can be searched.
+/// Available models and sources, and the limits.
 #[utoipa::path(get, path = "/api/suggestions/settings", tag = "suggestions", responses((status = OK)))]
 async fn get_settings(Extension(platform): Extension<AppState>) -> Result<Json<Value>, Problem> {
     platform.settings_json().await.map(Json)

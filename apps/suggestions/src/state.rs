@@ -29,15 +29,15 @@ pub struct AgentState {
     pub tool_status: BTreeMap<String, SourceStatus>,
 }
 
-/// How the searches of a source went, all of them together.
+/// Combined status of all searches of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceStatus {
-    /// Something was found.
+    /// At least one search returned results.
     Ok,
-    /// It could be searched, and nothing was found.
+    /// The source was searched and returned no results.
     Empty,
-    /// It could not be searched, or gave something that is no result.
+    /// The source could not be searched, or its response was invalid.
     Error,
 }
 

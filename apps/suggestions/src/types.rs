@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 
-/// Everything that is suggested for a post.
+/// All suggestions for a post.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CombinedSuggestionsResponse {
@@ -20,13 +20,13 @@ pub struct CombinedSuggestionsResponse {
     pub posts: Vec<PostSummary>,
     /// One next action, in one sentence.
     pub action_hint: Option<String>,
-    /// What the suggestions came through.
+    /// Source of the suggestions.
     pub source: ResponseSource,
-    /// The sources that could not be searched: `m365`, `docs`, `issues`, `posts`.
+    /// Sources that could not be searched: `m365`, `docs`, `issues`, `posts`.
     pub unavailable_sources: Vec<String>,
 }
 
-/// What suggestions came through; there is one way.
+/// Source of suggestions. There is only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ResponseSource {
@@ -35,28 +35,28 @@ pub enum ResponseSource {
     Mcp,
 }
 
-/// One thing to read.
+/// One search result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct McpSuggestion {
-    /// What it is called.
+    /// Title of the result.
     pub title: String,
-    /// Where it is.
+    /// URL of the result.
     pub url: String,
-    /// What it says, where it fits best.
+    /// Excerpt that fits the query best.
     #[serde(default)]
     pub description: String,
-    /// Which search found it.
+    /// Kind of the result.
     pub source_type: SourceType,
-    /// Which part of Microsoft 365 it is in.
+    /// Part of Microsoft 365 that contains the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<M365Source>,
-    /// Whether it can be opened.
+    /// Availability of the result.
     #[serde(default)]
     pub status: Availability,
 }
 
-/// What a suggestion is.
+/// Kind of a search result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SourceType {
@@ -74,7 +74,7 @@ pub enum SourceType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum M365Source {
-    /// Files of a person.
+    /// Files of a user.
     Onedrive,
     /// Files and lists of a team.
     Sharepoint,
@@ -82,73 +82,73 @@ pub enum M365Source {
     Email,
 }
 
-/// Whether something is there.
+/// Availability of a search result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Availability {
-    /// It is.
+    /// The result can be opened.
     #[default]
     Available,
-    /// It is not, or cannot be asked.
+    /// The result does not exist or cannot be reached.
     Unavailable,
 }
 
-/// A post as it is shown.
+/// A post in a response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PostSummary {
-    /// Its id.
+    /// Id of the post.
     pub id: String,
-    /// Who wrote it.
+    /// Id of the author.
     pub author_id: String,
-    /// The name of who wrote it.
+    /// Display name of the author.
     pub author_name: String,
-    /// What it says.
+    /// Text of the post.
     pub text: String,
-    /// What it is about.
+    /// Topics of the post.
     pub tags: Vec<String>,
-    /// What it is for.
+    /// Purpose of the post.
     pub mode: Mode,
-    /// Where: degrees north.
+    /// Latitude in degrees north.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lat: Option<f64>,
-    /// Where: degrees east.
+    /// Longitude in degrees east.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lng: Option<f64>,
-    /// When it was written.
+    /// Creation time of the post.
     #[schemars(with = "String")]
     pub created_at: Time,
-    /// When it is gone.
+    /// Expiry time of the post.
     #[schemars(with = "String")]
     pub expires_at: Time,
-    /// How many are interested.
+    /// Number of interested users.
     pub interested_count: u64,
-    /// How many take part.
+    /// Number of users who take part.
     pub join_count: u64,
 }
 
-/// What a post is for.
+/// Purpose of a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
-    /// Somebody asks.
+    /// The author asks a question.
     #[default]
     Question,
-    /// Somebody offers.
+    /// The author offers something.
     Offer,
-    /// Something takes place.
+    /// The author announces an event.
     Event,
 }
 
-/// The vector of a post, kept in memory only.
+/// Embedding of a post, held in memory only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PostEmbedding {
-    /// Whose it is.
+    /// Id of the post.
     pub post_id: String,
-    /// Its numbers.
+    /// Vector of the embedding.
     pub vector: Vec<f32>,
-    /// The text it was made of.
+    /// Text that was embedded.
     pub text: String,
 }
 

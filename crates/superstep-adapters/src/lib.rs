@@ -8,9 +8,9 @@
     expect(dead_code, unused_imports, reason = "checksums of rows are for stores of tables")
 )]
 mod change_log;
-#[cfg(any(feature = "key-value", feature = "postgres", feature = "sealed", feature = "spilled", feature = "sqlite"))]
+#[cfg(any(feature = "key-value", feature = "postgres", feature = "encrypted", feature = "offloaded", feature = "sqlite"))]
 mod compression;
-#[cfg(feature = "sealed")]
+#[cfg(feature = "encrypted")]
 pub mod encrypted;
 #[cfg(any(feature = "key-value", feature = "sqlite"))]
 mod filesystem;
@@ -26,7 +26,7 @@ pub mod langgraph;
 pub mod mcp;
 #[cfg(feature = "models")]
 pub mod models;
-#[cfg(feature = "spilled")]
+#[cfg(feature = "offloaded")]
 pub mod offloaded;
 #[cfg(feature = "otlp")]
 pub mod otlp;
@@ -38,7 +38,7 @@ pub mod s3;
 pub mod sqlite;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod store_rows;
-#[cfg(any(feature = "sealed", feature = "spilled"))]
+#[cfg(any(feature = "encrypted", feature = "offloaded"))]
 mod value_visitor;
 #[cfg(feature = "sqlite")]
 mod wal;

@@ -18,7 +18,7 @@ use superstep_core::value::AnyValue;
 type PathSegments<'a> = Vec<(&'a str, &'a str)>;
 
 /// Location of a value in a checkpoint: kinds with names, outermost first.
-#[cfg_attr(not(feature = "sealed"), expect(dead_code, reason = "only what is sealed is bound to its place"))]
+#[cfg_attr(not(feature = "encrypted"), expect(dead_code, reason = "only what is sealed is bound to its place"))]
 pub(crate) struct ValueSlot<'a> {
     pub(crate) names: &'a [(&'a str, &'a str)],
     /// True if the value belongs to one checkpoint. Values of fields do not: later checkpoints contain them as well.

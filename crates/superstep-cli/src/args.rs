@@ -17,7 +17,7 @@ pub(crate) use suggestions::{
     DemoSuggestions, EvalArgs, EvalTarget, McpArgs, McpCommand, McpServeArgs, McpTools, SuggestionSourceArgs,
 };
 
-/// Durable agent graphs: run them, watch them, stop them, take them up again.
+/// Durable agent graphs: run, watch, stop and resume them.
 #[derive(Debug, Parser)]
 #[command(
     name = "superstep",
@@ -36,17 +36,17 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// What holds for every command.
+/// Options of every command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct GlobalArgs {
-    /// One JSON document on stdout
+    /// Print one JSON document on stdout
     #[arg(long, global = true, hide_short_help = true, conflicts_with = "jsonl")]
     pub(crate) json: bool,
-    /// A line of JSON on stdout for each thing there is to tell
+    /// Print JSON Lines on stdout, one for each event
     #[arg(long, global = true, hide_short_help = true)]
     pub(crate) jsonl: bool,
-    /// When to use colour
+    /// Colour mode of the output
     #[arg(
         long,
         global = true,
@@ -56,25 +56,25 @@ pub(crate) struct GlobalArgs {
         hide_default_value = true
     )]
     pub(crate) color: Color,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(short, long, global = true, hide_short_help = true)]
     pub(crate) quiet: bool,
-    /// Say more; twice for everything
+    /// Print more details; twice for all
     #[arg(short, long, global = true, hide_short_help = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Make every use of the network an error
+    /// Reject every use of the network
     #[arg(long, global = true, hide_short_help = true)]
     pub(crate) offline: bool,
-    /// Never ask: end with 10 where a person is needed
+    /// Never prompt; exit with code 10 if an answer is needed
     #[arg(long, global = true, hide_short_help = true)]
     pub(crate) no_input: bool,
-    /// The settings, where they are not in ./superstep.toml
+    /// Settings file; default: ./superstep.toml
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Change a setting for this command
+    /// Override a setting for this command
     #[arg(long, global = true, hide_short_help = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub(crate) set: Vec<(String, String)>,
-    /// Not asked for: what this build has.
+    /// Extensions of this build; not an argument.
     #[arg(skip)]
     pub(crate) extras: Extensions,
 }
@@ -88,7 +88,7 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run an application with sample data, no project and no key needed
+    /// Run an application with sample data; needs no project and no key
     #[command(before_long_help = "Examples:
   superstep demo debate
   superstep demo debate --topic \"Should AI be regulated?\" --rounds 2
@@ -105,13 +105,13 @@ pub(crate) enum Command {
   cat ticket.json | superstep run titles --input - --jsonl
   superstep run titles --input @ticket.json --stream tokens")]
     Run(RunArgs),
-    /// Answer what a thread asks, or go on after a stop, a failure or a crash
+    /// Answer a question of a thread, or resume it after a stop, a failure or a crash
     #[command(before_long_help = "Examples:
   superstep resume titles-3f9a1c
   superstep resume titles-3f9a1c --answer true
   superstep resume titles-3f9a1c --answer '{\"approved\":true}'")]
     Resume(ResumeArgs),
-    /// List threads, show one, remove some
+    /// List, show or remove threads
     #[command(before_long_help = "Examples:
   superstep threads
   superstep threads --graph titles --limit 5
@@ -123,7 +123,7 @@ pub(crate) enum Command {
   superstep state titles-3f9a1c
   superstep state titles-3f9a1c --at 2")]
     State(StateArgs),
-    /// Show every checkpoint of a thread, the newest first
+    /// Show the checkpoints of a thread, the newest first
     #[command(before_long_help = "Examples:
   superstep history titles-3f9a1c
   superstep history titles-3f9a1c --limit 5 --json")]
@@ -134,7 +134,7 @@ pub(crate) enum Command {
   superstep graph titles --format mermaid
   superstep graph ./titles.toml --format rust > titles.rs")]
     Graph(GraphArgs),
-    /// Serve the graphs over HTTP, with pages
+    /// Serve the graphs over HTTP, with web pages
     #[command(
         visible_alias = "up",
         before_long_help = "Examples:
@@ -144,12 +144,12 @@ pub(crate) enum Command {
   superstep serve --family family.json              the scheduler for a family of your own"
     )]
     Serve(ServeArgs),
-    /// Ask an application the questions of its sample, and count what is right
+    /// Evaluate an application on the questions of its sample
     #[command(before_long_help = "Examples:
   superstep eval suggestions
   superstep eval scheduler --json")]
     Eval(EvalArgs),
-    /// Offer the tools of an application to other programs
+    /// Serve the tools of an application to other programs (MCP)
     #[command(before_long_help = "Examples:
   superstep mcp serve suggestions
   superstep mcp serve suggestions --http 127.0.0.1:8124")]
@@ -160,17 +160,17 @@ pub(crate) enum Command {
   superstep explain 7
   superstep explain --list")]
     Explain(ExplainArgs),
-    /// Look whether everything is there, and write a report that can be pasted
+    /// Check the installation and the settings, and print a report
     #[command(before_long_help = "Examples:
   superstep doctor
   superstep doctor --json")]
     Doctor,
-    /// Show what is set, and where it was set
+    /// Show the settings and their sources
     #[command(before_long_help = "Examples:
   superstep config show
   superstep config show --json")]
     Config(ConfigArgs),
-    /// Write completions for a shell
+    /// Print the completion script of a shell
     #[command(before_long_help = "Examples:
   source <(superstep completions bash)
   superstep completions zsh > ~/.zfunc/_superstep
@@ -181,22 +181,22 @@ pub(crate) enum Command {
     /// Write man pages into a folder
     #[command(hide = true)]
     Man(ManArgs),
-    /// Names for completions
+    /// Print names for completions
     #[command(name = "__names", hide = true)]
     Names(NamesArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The graph, as superstep.toml names it
+    /// Name of the graph in superstep.toml
     pub(crate) graph: String,
-    /// What it begins with: JSON, @FILE, or - for stdin
+    /// Input of the run: JSON, @FILE, or - for stdin
     #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
-    /// The thread it runs on; a new one unless told
+    /// Thread of the run; default: a new thread
     #[arg(short, long)]
     pub(crate) thread: Option<String>,
-    /// What to tell on stdout while it runs
+    /// Print progress on stdout while it runs
     #[arg(short, long, value_name = "MODE")]
     pub(crate) stream: Option<StreamModeArg>,
     #[command(flatten)]
@@ -205,27 +205,27 @@ pub(crate) struct RunArgs {
     pub(crate) family: FamilyArgs,
 }
 
-/// What a run tells on stdout while it runs.
+/// Progress output of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StreamModeArg {
-    /// What each node writes
+    /// Updates of each node
     Updates,
-    /// What models say, as they say it
+    /// Tokens of model responses
     Tokens,
-    /// Everything, as events
+    /// All events
     Events,
-    /// The state after each superstep
+    /// State after each superstep
     Values,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The thread
+    /// Id of the thread
     pub(crate) thread: String,
-    /// The answer to what it asks: JSON, or plain text where text is asked for
+    /// Answer to the pending question: JSON, or plain text if the question expects text
     #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) answer: Option<String>,
-    /// What to tell on stdout while it runs
+    /// Print progress on stdout while it runs
     #[arg(short, long, value_name = "MODE")]
     pub(crate) stream: Option<StreamModeArg>,
     #[command(flatten)]
@@ -247,17 +247,17 @@ pub(crate) struct ThreadsArgs {
 pub(crate) enum ThreadsCommand {
     /// List threads, the newest first
     List(ListThreadsArgs),
-    /// Show how a thread stands
+    /// Show the status of a thread
     Show {
-        /// The thread
+        /// Id of the thread
         thread: String,
     },
-    /// Remove threads with everything that is kept of them
+    /// Remove threads with all their data
     Rm {
-        /// The threads
+        /// Ids of the threads
         #[arg(required = true)]
         threads: Vec<String>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
@@ -268,42 +268,42 @@ pub(crate) struct ListThreadsArgs {
     /// Only threads of this graph
     #[arg(long)]
     pub(crate) graph: Option<String>,
-    /// Only threads whose title has these words
+    /// Only threads whose title contains these words
     #[arg(long)]
     pub(crate) words: Option<String>,
-    /// At most this many; 20 unless told
+    /// Maximum number of threads; default 20
     #[arg(long)]
     pub(crate) limit: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StateArgs {
-    /// The thread
+    /// Id of the thread
     pub(crate) thread: String,
-    /// An earlier state: a checkpoint, or the number of a superstep
+    /// Earlier state: a checkpoint id, or the number of a superstep
     #[arg(long, value_name = "CHECKPOINT", allow_hyphen_values = true)]
     pub(crate) at: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// The thread
+    /// Id of the thread
     pub(crate) thread: String,
-    /// At most this many; 50 unless told
+    /// Maximum number of checkpoints; default 50
     #[arg(long)]
     pub(crate) limit: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GraphArgs {
-    /// The graph, as superstep.toml names it, or a graph file
+    /// Name of the graph in superstep.toml, or a graph file
     pub(crate) graph: String,
-    /// How it is drawn
+    /// Output format
     #[arg(short, long, default_value = "text")]
     pub(crate) format: GraphFormat,
 }
 
-/// How a graph is drawn.
+/// Output format of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphFormat {
     Text,
@@ -324,34 +324,34 @@ pub(crate) struct DemoArgs {
 pub(crate) enum DemoCommand {
     /// An optimist and a skeptic argue, a moderator sums up
     Debate(DemoDebate),
-    /// Somebody posts a question, and gets what to read and one next action
+    /// A question gets documents to read and one next action
     Suggestions(DemoSuggestions),
-    /// A question about a sample shop, or data of your own, is planned, looked up, checked and answered
+    /// A question about a sample shop, or your own data, is planned, looked up, checked and answered
     Assistant(DemoAssistant),
-    /// A sentence is planned, moved, cancelled or looked up on the calendar of a family
+    /// A request plans, moves, cancels or looks up events on a family calendar
     Scheduler(DemoScheduler),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoDebate {
-    /// What it is about
+    /// Topic of the debate
     #[arg(long, default_value = "Should AI be regulated?")]
     pub(crate) topic: String,
-    /// How many rounds
+    /// Number of rounds, 1 to 10
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub(crate) rounds: u32,
-    /// Who speaks: rules, weights, a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    /// Model of the agents: rules, weights, a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
     #[arg(long, default_value = "rules")]
     pub(crate) model: String,
-    /// When a person is asked
+    /// Times at which you are asked for approval
     #[arg(long, value_name = "WHEN", default_value = "off")]
     pub(crate) approval: ApprovalModeArg,
-    /// What rules and weights draw their chance from; the same number gives the same debate
+    /// Seed for random choices of rules and weights; the same seed gives the same debate
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }
 
-/// When a person is asked.
+/// Times at which the user is asked for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApprovalModeArg {
     Off,
@@ -363,16 +363,16 @@ pub(crate) enum ApprovalModeArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// The address to listen on
+    /// Address to listen on
     #[arg(long)]
     pub(crate) host: Option<String>,
-    /// The port; 0 takes a free one
+    /// Port to listen on; 0 picks a free one
     #[arg(short, long)]
     pub(crate) port: Option<u16>,
-    /// Listen where others can reach it, although nobody has to say who they are
+    /// Allow an address that other machines can reach, without authentication
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Open it in a browser
+    /// Open the start page in a browser
     #[arg(long)]
     pub(crate) open: bool,
     #[command(flatten)]
@@ -385,19 +385,19 @@ pub(crate) struct ServeArgs {
     pub(crate) household: FamilyArgs,
 }
 
-/// How the debate platform is run.
+/// Options of the debate application.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DebateArgs {
-    /// Folder of documents that claims are looked up in and voices quote
+    /// Folder of documents for fact checks and quotations
     #[arg(long, value_name = "FOLDER", env = "SUPERSTEP_EVIDENCE")]
     pub(crate) evidence: Option<PathBuf>,
-    /// Milliseconds that rule-based voices take for a word when somebody watches
+    /// Typing delay of the rule model, in milliseconds per word
     #[arg(long, value_name = "MS", default_value_t = 30, env = "SUPERSTEP_PACE", hide_short_help = true)]
     pub(crate) pace: u64,
-    /// Debates that one address may begin in an hour
+    /// Maximum number of debates per client address and hour
     #[arg(long, value_name = "N", default_value_t = 10, env = "SUPERSTEP_DEBATES_PER_HOUR", hide_short_help = true)]
     pub(crate) debates_per_hour: usize,
-    /// Debates of one address at once
+    /// Maximum number of concurrent debates per client address
     #[arg(long, value_name = "N", default_value_t = 2, env = "SUPERSTEP_DEBATES_AT_ONCE", hide_short_help = true)]
     pub(crate) debates_at_once: usize,
 }
@@ -414,10 +414,10 @@ impl DebateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The code, such as SS-007, its number or its name
+    /// Error code, such as SS-007, its number or its name
     #[arg(required_unless_present = "list")]
     pub(crate) code: Option<String>,
-    /// List every code
+    /// List all error codes
     #[arg(long)]
     pub(crate) list: bool,
 }
@@ -430,25 +430,25 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Every setting with its value and where it came from; secrets as ***
+    /// Show every setting with its value and its source; secrets as ***
     Show,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to write the script for
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The folder
+    /// Folder for the pages
     pub(crate) folder: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct NamesArgs {
-    /// Of what
+    /// Kind of names
     pub(crate) what: NameKind,
 }
 

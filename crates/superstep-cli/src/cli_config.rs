@@ -49,10 +49,10 @@ impl CliConfig {
     /// Loads the settings.
     pub(crate) fn load(global: &GlobalArgs) -> Result<Self, CliError> {
         let mut settings = Settings::load(global.config.as_deref(), &global.set)?;
-        let store = settings.explain().iter().find(|row| row.key == "stores.checkpoints");
+        let store = settings.explain().iter().find(|row| row.key == "storage.checkpointer");
         let is_usual_store = store.is_some_and(|row| row.origin == SettingOrigin::Default);
         if is_usual_store {
-            settings.stores.checkpointer = CheckpointerSettings::Sqlite(USUAL_STORE.into());
+            settings.storage.checkpointer = CheckpointerSettings::Sqlite(USUAL_STORE.into());
         }
         let folder = global.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
         let (debates, suggestions) = Default::default();
@@ -92,7 +92,7 @@ impl CliConfig {
 
     /// Settings of the scheduler: a family, and its calendar next to the threads.
     pub(crate) fn scheduler(&self) -> superstep::Result<superstep_scheduler::Settings> {
-        let place = match &self.settings.stores.checkpointer {
+        let place = match &self.settings.storage.checkpointer {
             CheckpointerSettings::Sqlite(path) => StoreLocation::Sqlite(path.with_file_name(CALENDARS)),
             CheckpointerSettings::Postgres(url) => StoreLocation::Postgres(url.clone()),
             _ => StoreLocation::Memory,
@@ -110,10 +110,10 @@ impl CliConfig {
             make_folder().map_err(|error| {
                 let message = format!("`{USUAL_STORE}` cannot be made: {}", error.kind());
                 CliError::new(ErrorCode::StoreUnavailable, message)
-                    .help("run in a folder that can be written to, or set `stores.checkpoints`")
+                    .help("run in a folder that can be written to, or set `storage.checkpointer`")
             })?;
             out.print_note(format_args!(
-                "threads are kept in {USUAL_STORE}; set `stores.checkpoints` for another place"
+                "threads are kept in {USUAL_STORE}; set `storage.checkpointer` for another place"
             ));
         }
         Ok(ServerConfig::from_settings(&self.settings).await?)
@@ -126,16 +126,16 @@ impl CliConfig {
             return Ok(ServerConfig::from_settings(&self.settings).await?);
         }
         let mut settings = self.settings.clone();
-        settings.stores.checkpointer = CheckpointerSettings::Memory;
+        settings.storage.checkpointer = CheckpointerSettings::Memory;
         Ok(ServerConfig::from_settings(&settings).await?)
     }
 
     fn refuse_network(&self) -> Result<(), CliError> {
-        match &self.settings.stores.checkpointer {
+        match &self.settings.storage.checkpointer {
             CheckpointerSettings::Postgres(_) if self.is_offline => {
                 let message = "threads are kept in a database behind the network, and `--offline` forbids it";
                 Err(CliError::new(ErrorCode::PolicyRefused, message)
-                    .help("superstep … --set stores.checkpoints=memory"))
+                    .help("superstep … --set storage.checkpointer=memory"))
             }
             _ => Ok(()),
         }
@@ -143,7 +143,7 @@ impl CliConfig {
 
     /// Describes the storage location without secrets.
     pub(crate) fn store(&self) -> String {
-        match &self.settings.stores.checkpointer {
+        match &self.settings.storage.checkpointer {
             CheckpointerSettings::Sqlite(path) => format!("sqlite:{}", path.display()),
             CheckpointerSettings::Postgres(_) => "postgres".to_owned(),
             _ => "memory".to_owned(),

@@ -152,7 +152,7 @@ fn port(settings: &Settings) -> Check {
 }
 
 fn store(setup: &CliConfig) -> Check {
-    let kind = match &setup.settings.stores.checkpointer {
+    let kind = match &setup.settings.storage.checkpointer {
         CheckpointerSettings::Sqlite(path) if path.as_os_str() == USUAL_STORE && !path.exists() => {
             return check("store", Health::Good, format!("{USUAL_STORE}, made by the first run"));
         }
@@ -164,7 +164,7 @@ fn store(setup: &CliConfig) -> Check {
         _ => return check("store", Health::Note, "memory: threads end with the process"),
     };
     let written = block_on(async {
-        let stores = Storage::open(&setup.settings.stores.checkpointer).await?;
+        let stores = Storage::open(&setup.settings.storage.checkpointer).await?;
         stores.store.put(["superstep", "doctor"], "look", json!({ "is": "here" })).await?;
         stores.store.delete(["superstep", "doctor"], "look").await?;
         Ok(())

@@ -1,10 +1,10 @@
 //! Seeded bugs: deliberate bugs that the simulation must find.
 //!
-//! The simulation in `testing/sim/` enables them one at a time and must find each of them. Without the feature `planted`,
+//! The simulation in `testing/sim/` enables them one at a time and must find each of them. Without the feature `seeded-bugs`,
 //! [`is_enabled`] is a constant `false` and costs nothing; no other code may depend on the feature.
 
 use std::fmt;
-#[cfg(feature = "planted")]
+#[cfg(feature = "seeded-bugs")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
 macro_rules! bugs {
@@ -55,24 +55,24 @@ impl fmt::Display for SeededBug {
     }
 }
 
-#[cfg(feature = "planted")]
+#[cfg(feature = "seeded-bugs")]
 static ENABLED: AtomicU8 = AtomicU8::new(0);
 
 /// Enables a bug in this process, in place of the previous one.
-#[cfg(feature = "planted")]
+#[cfg(feature = "seeded-bugs")]
 pub fn enable(bug: Option<SeededBug>) {
     ENABLED.store(bug.map_or(0, |bug| bug as u8), Ordering::SeqCst);
 }
 
 /// Returns true if this bug is enabled.
-#[cfg(feature = "planted")]
+#[cfg(feature = "seeded-bugs")]
 #[must_use]
 pub fn is_enabled(bug: SeededBug) -> bool {
     ENABLED.load(Ordering::Relaxed) == bug as u8
 }
 
 /// Returns false: without the feature no bug is enabled.
-#[cfg(not(feature = "planted"))]
+#[cfg(not(feature = "seeded-bugs"))]
 #[inline(always)]
 #[must_use]
 pub const fn is_enabled(_bug: SeededBug) -> bool {

@@ -100,17 +100,17 @@ impl Default for SseConfig {
     }
 }
 
-/// A model that is set up, without its secrets.
+/// A configured model, without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ModelSummary {
-    /// The name it is asked by.
+    /// Name of the model in requests.
     pub name: String,
-    /// Who answers.
+    /// Provider of the model.
     pub provider: String,
-    /// The name of the model there.
+    /// Name of the model at the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Whether it has all it needs to be asked.
+    /// True if everything that the model needs is configured, such as its API key.
     pub is_configured: bool,
 }
 
@@ -173,7 +173,7 @@ impl ServerConfig {
         Self {
             host: "127.0.0.1".to_owned(),
             port: 8123,
-            port_in_use: PortInUse::Refuse,
+            port_in_use: PortInUse::Fail,
             allow_insecure: false,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
@@ -195,7 +195,7 @@ impl ServerConfig {
     /// # Errors
     /// Returns an error if the storage cannot be opened.
     pub async fn from_settings(settings: &Settings) -> Result<Self> {
-        let (stores, server) = (Storage::open(&settings.stores.checkpointer).await?, &settings.server);
+        let (stores, server) = (Storage::open(&settings.storage.checkpointer).await?, &settings.server);
         let models = settings.models.iter().map(|(name, model)| ModelSummary {
             name: name.clone(),
             provider: model.provider.clone(),
@@ -214,7 +214,7 @@ impl ServerConfig {
             body_limit: server.body_limit as usize,
             drain_timeout: server.drain_timeout,
             recovery: server.recovery,
-            max_concurrent_runs: server.max_runs as usize,
+            max_concurrent_runs: server.max_concurrent_runs as usize,
             run_timeout: settings.limits.run_timeout,
             ..Self::new(stores)
         })

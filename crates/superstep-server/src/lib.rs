@@ -1,14 +1,16 @@
-//! HTTP server for graphs: any number of subscribers per run, recovery of runs after a crash, no second service to
-//! operate.
+//! HTTP server for graphs: durable runs, event streams that clients can resume, recovery after a crash, no second
+//! service to operate.
 //!
-//! An application ([`App`]) provides graphs, routes and optionally a page; [`serve`] serves applications from one
-//! process. Routes use the [`RunService`]: it starts runs, stops them, and returns a [`Subscription`] of their events, which
-//! [`sse_response`] writes as server-sent events.
+//! # Example
+//!
+//! An application ([`App`]) provides graphs, axum routes and optionally a page; [`serve`] serves applications from one
+//! process. Routes use the [`RunService`]: it starts and cancels runs and returns a [`Subscription`] of their events,
+//! which [`sse_response`] writes as server-sent events.
 //!
 //! ```no_run
 //! use axum::extract::{Path, State};
 //! use axum::response::Response;
-//! use superstep::prelude::{END, StateGraph, START, GraphState as GraphState};
+//! use superstep::prelude::*;
 //! use superstep_server::{LastEventId, App, ValidatedJson, ServerConfig, RunService, RunRequest, Problem, Storage, RunInput};
 //! use superstep_server::{encode_v2_events, new_thread_id, serve, serve_graph, sse_response, shutdown_signal};
 //! use utoipa_axum::{router::OpenApiRouter, routes};
@@ -21,16 +23,16 @@
 //! struct NewCount { n: u64 }
 //!
 //! #[utoipa::path(post, path = "/api/counts", request_body = NewCount, responses((status = OK)))]
-//! async fn start(State(desk): State<RunService>, ValidatedJson(new): ValidatedJson<NewCount>) -> Result<Response, Problem> {
+//! async fn start(State(runs): State<RunService>, ValidatedJson(new): ValidatedJson<NewCount>) -> Result<Response, Problem> {
 //!     let thread = new_thread_id();
 //!     let input = serde_json::json!({"n": new.n});
-//!     desk.start(RunRequest::new("count", &thread, RunInput::Input(input))).await?;
-//!     Ok(sse_response(desk.subscribe(&thread, None).await?, encode_v2_events))
+//!     runs.start(RunRequest::new("count", &thread, RunInput::Input(input))).await?;
+//!     Ok(sse_response(runs.subscribe(&thread, None).await?, encode_v2_events))
 //! }
 //!
 //! #[utoipa::path(get, path = "/api/counts/{id}", params(("id" = String, Path)), responses((status = OK)))]
-//! async fn stream(State(desk): State<RunService>, Path(id): Path<String>, LastEventId(after): LastEventId) -> Result<Response, Problem> {
-//!     Ok(sse_response(desk.subscribe(&id.into(), after).await?, encode_v2_events))
+//! async fn stream(State(runs): State<RunService>, Path(id): Path<String>, LastEventId(after): LastEventId) -> Result<Response, Problem> {
+//!     Ok(sse_response(runs.subscribe(&id.into(), after).await?, encode_v2_events))
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -41,7 +43,7 @@
 //! graph.add_edge(one, END);
 //!
 //! let app = App::new("count", "Counting")
-//!     .graph(serve_graph(graph.compile()?, |_order| Ok(())))
+//!     .graph(serve_graph(graph.compile()?, |_request| Ok(())))
 //!     .routes(OpenApiRouter::new().routes(routes!(start)).routes(routes!(stream)));
 //! let server = serve(vec![app], ServerConfig::new(Storage::sqlite("threads.db").await?)).await?;
 //! println!("listening on {}", server.url());
@@ -50,9 +52,29 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The server keeps nothing in memory that a killed process may not lose: run requests are persisted before their
-//! runs start, states and events are in the checkpointer. Access is checked before every route: loopback, host,
-//! origin, limits.
+//! # Runs
+//!
+//! [`RunService::start`] persists the request before the run starts, so an accepted run survives a crash: the next server
+//! with the same [`Storage`] recovers it. States and events are in the checkpointer; the server keeps nothing in memory
+//! that a killed process may lose.
+//!
+//! # Events
+//!
+//! Every run has any number of subscribers. A client that reconnects with [`LastEventId`] receives every later event
+//! once; a subscriber that reads too slowly is disconnected and can resume. Encoders turn events into a format:
+//! [`encode_v2_events`] for LangChain's version 2 events, and AG-UI.
+//!
+//! # Errors and validation
+//!
+//! Handlers return [`Problem`] (RFC 9457, `application/problem+json`). [`ValidatedJson`] and [`ValidatedQuery`] extract
+//! input and report every invalid field with a JSON pointer.
+//!
+//! # Access
+//!
+//! Before a route runs, the server checks the `Host` and `Origin` headers, request sizes and rate limits
+//! ([`RateLimit`]). By default it listens on loopback only. [`OwnedThreads`] records which user a thread belongs to.
+//!
+//! Routes are [`utoipa_axum`] routers, so they appear in `/openapi.json`.
 
 mod access;
 mod api;

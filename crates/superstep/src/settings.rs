@@ -68,9 +68,9 @@ pub struct Settings {
     /// Models that can be called by name.
     pub models: BTreeMap<String, ModelSettings>,
     /// Storage of threads.
-    pub stores: StorageSettings,
+    pub storage: StorageSettings,
     /// MCP servers whose tools can be used.
-    pub servers: BTreeMap<String, McpServerSettings>,
+    pub mcp_servers: BTreeMap<String, McpServerSettings>,
     /// Settings of the HTTP server.
     pub server: ServerSettings,
     /// Limits of a run.
@@ -88,8 +88,8 @@ impl Settings {
     pub fn parse(sources: &SettingsSources<'_>) -> Result<Self> {
         let mut layers = Layers::read(sources);
         layers.resolve(sources);
-        let (graphs, models, servers) = (layers.graphs(), layers.models(), layers.servers());
-        let (stores, server, limits) = (layers.stores(), layers.server(), layers.limits());
+        let (graphs, models, mcp_servers) = (layers.graphs(), layers.models(), layers.mcp_servers());
+        let (storage, server, limits) = (layers.storage(), layers.server(), layers.limits());
         if !layers.problems.is_empty() {
             return Err(Error::with_diagnostics(
                 ErrorCode::ConfigInvalid,
@@ -98,11 +98,11 @@ impl Settings {
             )
             .with_help("a flag wins over the environment, the environment over the file"));
         }
-        let (Some(stores), Some(server), Some(limits)) = (stores, server, limits) else {
+        let (Some(storage), Some(server), Some(limits)) = (storage, server, limits) else {
             return Err(Error::internal("a section of the settings is missing without a problem that says why"));
         };
         let explained = layers.explain();
-        Ok(Self { graphs, models, stores, servers, server, limits, explained })
+        Ok(Self { graphs, models, storage, mcp_servers, server, limits, explained })
     }
 
     /// Returns every setting with its effective value and origin, sorted by key. Secrets are displayed as `***`.

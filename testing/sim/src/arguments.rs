@@ -3,8 +3,8 @@
 use superstep::core::seeded_bugs::SeededBug;
 
 /// Usage text of `superstep-sim`.
-pub(crate) const USAGE: &str = "superstep-sim [--schedules N] [--seed S] [--threads T] [--planted NAME|none] [--json]
-superstep-sim --seed S --schedule K [--planted NAME] [--trace]";
+pub(crate) const USAGE: &str = "superstep-sim [--schedules N] [--seed S] [--threads T] [--seeded-bug NAME|none] [--json]
+superstep-sim --seed S --schedule K [--seeded-bug NAME] [--trace]";
 
 /// Parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Arguments {
                 "--seed" => read.seed = number(&word, &value()?)?,
                 "--threads" => read.threads = number(&word, &value()?)?,
                 "--schedule" => read.schedule = Some(number(&word, &value()?)?),
-                "--planted" => read.planted = SeededBugSelection::read(&value()?)?,
+                "--seeded-bug" => read.planted = SeededBugSelection::read(&value()?)?,
                 "--trace" => read.trace = true,
                 "--json" => read.json = true,
                 _ => return Err(format!("`{word}` is not known\n{USAGE}")),
@@ -88,13 +88,13 @@ mod tests {
 
     #[test]
     fn a_command_line_is_read_or_refused() {
-        let arguments = read("--schedules 1_000 --seed 7 --threads 3 --planted no-fence --json").unwrap();
+        let arguments = read("--schedules 1_000 --seed 7 --threads 3 --seeded-bug no-fence --json").unwrap();
         assert_eq!((arguments.schedules, arguments.seed, arguments.threads), (1_000, 7, 3));
         assert_eq!(arguments.planted, SeededBugSelection::Only(SeededBug::NoFence));
         assert!(arguments.json && !arguments.trace);
         assert_eq!(read("--seed x").unwrap_err(), "`--seed` needs a number, not `x`");
         assert_eq!(read("--schedule").unwrap_err(), "`--schedule` needs a value");
-        assert!(read("--planted nothing").unwrap_err().contains("arrival-order-fold"));
+        assert!(read("--seeded-bug nothing").unwrap_err().contains("arrival-order-fold"));
         assert!(read("--fast").is_err());
     }
 }

@@ -111,11 +111,11 @@ fn simulate(arguments: &Arguments) -> Result<bool, String> {
 fn find_planted(arguments: &Arguments, bug: SeededBug) -> Result<(SeededBug, Option<u64>), String> {
     enable(Some(bug));
     let seeds = Seeds::From(arguments.seed, PLANTED_LIMIT);
-    let total = campaign::run(&seeds, arguments.threads, &format!("planted `{bug}`"));
+    let total = campaign::run(&seeds, arguments.threads, &format!("seeded bug `{bug}`"));
     enable(None);
     let total = total?;
     if let Some(found) = &total.found {
-        eprintln!("planted `{bug}`: {}", found_text(found, Some(bug)));
+        eprintln!("seeded bug `{bug}`: {}", found_text(found, Some(bug)));
     }
     Ok((bug, total.found.as_ref().map(|_| total.tally.of(Fact::Schedules))))
 }

@@ -40,7 +40,7 @@ impl Report {
         let speed = schedules as f64 / self.total.time.as_secs_f64().max(0.001);
         let planted = self.planted.iter().filter(|(_, at)| at.is_some()).count();
         lines.push(format!(
-            "{schedules} schedules of {} seeds, {} violations, {speed:.0} schedules per second; {planted} of {} planted \
+            "{schedules} schedules of {} seeds, {} violations, {speed:.0} schedules per second; {planted} of {} seeded \
              bugs found; {:.1} s in all",
             self.total.seeds,
             u8::from(self.total.found.is_some()),
@@ -63,7 +63,7 @@ impl Report {
             "violations": u8::from(self.total.found.is_some()),
             "found": self.total.found.as_ref().map(|found| found_text(found, None)),
             "untried": self.untried.iter().map(|rule| rule.name()).collect::<Vec<_>>(),
-            "planted": planted,
+            "seeded_bugs": planted,
             "facts": facts,
             "seconds": (self.time.as_secs_f64() * 10.0).round() / 10.0,
         })
@@ -72,15 +72,15 @@ impl Report {
 
 fn planted_line((bug, at): &SeededBugResult) -> String {
     match at {
-        Some(at) => format!("planted `{bug}` found at schedule {at}"),
-        None => format!("planted `{bug}` NOT FOUND"),
+        Some(at) => format!("seeded bug `{bug}` found at schedule {at}"),
+        None => format!("seeded bug `{bug}` NOT FOUND"),
     }
 }
 
 /// Describes a violation with the command that reproduces it.
 pub(crate) fn found_text(found: &FoundViolation, planted: Option<SeededBug>) -> String {
     let FoundViolation { seed, schedule, scenario, plan, violation } = found;
-    let planted = planted.map(|bug| format!(" --planted {bug}")).unwrap_or_default();
+    let planted = planted.map(|bug| format!(" --seeded-bug {bug}")).unwrap_or_default();
     format!(
         "VIOLATION of {}\n  {}\n  scenario: {scenario}; fault: {plan}\nREPRO: seed={seed} schedule={schedule}\n  \
          cargo xtask sim --seed {seed} --schedule {schedule}{planted} --trace",

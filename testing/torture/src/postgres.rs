@@ -188,10 +188,10 @@ impl Server {
     /// Tests the test: a server that does not sync to disk must be seen to lose acknowledged data.
     fn plant(&self, stage: &TestOptions, report: &mut Report) -> Result<(), String> {
         for seed in stage.seed..stage.seed + PLANTED_RUNS {
-            let mut trial = self.trial(format!("planted-{seed}"), LONG);
+            let mut trial = self.trial(format!("seeded-{seed}"), LONG);
             trial.place = CheckpointerLocation::Postgres(format!(
                 "{}&options=-c%20synchronous_commit%3Doff",
-                self.url("planted")
+                self.url("seeded_bugs")
             ));
             let mut child = trial.start(1)?;
             let (mut told, enough) = (Vec::new(), 60 + Random::apart(seed, 11).below(60) as usize);
@@ -207,7 +207,7 @@ impl Server {
             let question = ReaderArgs { threads: vec![trial.thread.clone()], ..ReaderArgs::default() };
             let lost = verify::read(&trial.place, &question)?.missing(&trial.thread, &told);
             if !lost.is_empty() {
-                report.count("planted losses found", 1);
+                report.count("seeded losses found", 1);
                 return Ok(());
             }
         }

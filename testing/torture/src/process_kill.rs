@@ -45,14 +45,14 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
 /// Tests the test: an engine that acknowledges before it saves must be detected.
 fn plant(stage: &TestOptions, expected: &str, report: &mut Report) -> Result<(), String> {
     for bug in ["event-before-commit", "ack-before-commit"] {
-        let mut unread = Report::new("planted");
+        let mut unread = Report::new("seeded_bugs");
         let mut found = false;
         for seed in stage.seed..stage.seed + PLANTED_RUNS {
             found = found || !round(seed, Some(bug), expected, &mut unread)?.is_empty();
         }
-        report.count("planted bugs found", u64::from(found));
+        report.count("seeded bugs found", u64::from(found));
         if !found {
-            report.add_violation(stage.seed, format!("the planted bug `{bug}` was not found in {PLANTED_RUNS} runs"));
+            report.add_violation(stage.seed, format!("the seeded bug `{bug}` was not found in {PLANTED_RUNS} runs"));
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::workspace::File;
 const ASSERTIONS: [&str; 8] =
     ["assert", "prop_assert", "insta::", "check(", "expect_err", "unwrap_err", "matches!", "trybuild"];
 
-/// What one file claims: an id per test that names it, and the claims that cannot stand.
+/// Claims of one file: one id per test that names it, and the invalid claims.
 #[derive(Default)]
 pub(super) struct Claims {
     pub(super) ids: Vec<Id>,
@@ -41,7 +41,7 @@ pub(super) fn read(file: &File, known: &[Id]) -> Claims {
     claims
 }
 
-/// The ids in doc comments that the specification does not have.
+/// Returns a problem for each id in a doc comment that the specification does not define.
 fn unknown_ids(file: &File, known: &[Id]) -> Vec<String> {
     let mut problems = Vec::new();
     for (index, line) in file.text.lines().enumerate().filter(|(_, line)| is_doc(line)) {
@@ -117,7 +117,7 @@ impl View<'_> {
     }
 }
 
-/// Whether a line has an attribute whose path ends in `test`, as `#[test]` and `#[tokio::test(..)]` do.
+/// Returns true if a line has an attribute whose path ends in `test`, such as `#[test]` or `#[tokio::test(..)]`.
 fn has_test_attribute(code: &str) -> bool {
     code.split("#[").skip(1).any(|attribute| {
         let path = attribute.split([']', '(']).next().unwrap_or_default();

@@ -21,26 +21,26 @@ impl fmt::Display for Id {
 }
 
 impl Id {
-    /// Whether both are parts of one requirement.
+    /// Returns true if both ids are parts of one requirement.
     fn same_number(&self, other: &Self) -> bool {
         self.family == other.family && self.number == other.number
     }
 }
 
-/// An id found in a text, with what follows it.
+/// An id in a text, with the text after it.
 pub(super) struct Found<'a> {
     pub(super) id: Id,
     pub(super) rest: &'a str,
 }
 
 impl Found<'_> {
-    /// Whether the id begins a range such as `R-GRA-1..5`, which names ids that nobody can search for.
+    /// Returns true if the id starts a range such as `R-GRA-1..5`, whose other ids cannot be found by a search.
     pub(super) fn is_range(&self) -> bool {
         ["..", "…", "–"].iter().any(|dots| self.rest.starts_with(dots))
     }
 }
 
-/// Every id in a text, in order.
+/// Returns all ids in a text, in order.
 pub(super) fn ids_in(text: &str) -> Vec<Found<'_>> {
     let starts = text.match_indices("R-").map(|(at, _)| at);
     let alone = starts.filter(|&at| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric));

@@ -102,7 +102,7 @@ pub(super) fn agents_use_public_api(files: &[File]) -> Vec<String> {
     problems
 }
 
-/// What a crate root exports by name: modules, and items of `pub use`.
+/// Returns the names that a crate root exports: modules, and items of `pub use`.
 fn exported(code: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (at, _) in code.match_indices("pub mod ") {

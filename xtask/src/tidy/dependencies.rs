@@ -1,4 +1,4 @@
-//! Which way dependencies point, asked of Cargo rather than read from manifests.
+//! Rules for the direction of dependencies, read from Cargo instead of the manifests.
 //!
 //! Development dependencies are left out: a test may use what the crate may not.
 

@@ -10,15 +10,15 @@ const LONGEST_PROGRAM: usize = 30;
 
 /// A fenced block of Markdown.
 pub(super) struct Fence<'a> {
-    /// The line of the opening fence, from 1.
+    /// Line number of the opening fence, from 1.
     pub(super) line: usize,
-    /// What follows the opening fence.
+    /// Text after the opening fence.
     pub(super) info: &'a str,
-    /// The lines inside.
+    /// Lines between the fences.
     pub(super) lines: Vec<&'a str>,
 }
 
-/// The fenced blocks of a text, in order.
+/// Returns the fenced blocks of a text, in order.
 pub(super) fn fences(text: &str) -> Vec<Fence<'_>> {
     let mut fences: Vec<Fence<'_>> = Vec::new();
     let mut is_open = false;
@@ -36,7 +36,7 @@ pub(super) fn fences(text: &str) -> Vec<Fence<'_>> {
     fences
 }
 
-/// What is wrong with the README.
+/// Returns the problems of the README.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let text = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.text.as_str());
     let Some(readme) = text(README) else { return vec!["README.md is missing".into()] };

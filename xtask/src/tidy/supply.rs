@@ -1,7 +1,7 @@
-//! What comes from outside: versions not below the floors of `deny.toml`, allowed licences, one source, a bounded number.
+//! Rules for external crates: minimum versions of `deny.toml`, allowed licences, one source, a maximum number.
 //!
 //! Needs no advisory database and no network, so the floors hold on every machine. It reads the same `deny.toml` as
-//! cargo-deny, and refuses an entry whose meaning it does not know rather than passing it over.
+//! cargo-deny, and rejects an entry that it does not understand instead of ignoring it.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ pub(super) fn licences(files: &[File], metadata: &Value) -> Vec<String> {
     refused.map(|package| format!("{} has the licence {}", package["name"], package["license"])).collect()
 }
 
-/// Whether an SPDX expression can be met with allowed licences: any side of `OR` (or the old `/`), every side of `AND`.
+/// Returns true if allowed licences satisfy an SPDX expression: one side of `OR` (or the old `/`), both sides of `AND`.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let expression = expression.replace('/', " OR ").replace(" or ", " OR ").replace(" and ", " AND ");
     let expression = expression.trim();

@@ -21,7 +21,7 @@ use crate::tools::{McpServerSettings, McpTransport, WebSettings};
 /// Validated settings of an installation, not yet connected to any service.
 pub struct ConfigFile {
     settings: Settings,
-    servers: Vec<(McpServerSettings, Option<Secret>)>,
+    mcp_servers: Vec<(McpServerSettings, Option<Secret>)>,
 }
 
 /// Contents of the file.
@@ -41,7 +41,7 @@ struct RawConfig {
     bigquery: Option<RawBigQuery>,
     web: Option<RawWeb>,
     #[serde(default)]
-    servers: Vec<RawMcpServer>,
+    mcp_servers: Vec<RawMcpServer>,
 }
 
 #[derive(Deserialize)]
@@ -111,7 +111,7 @@ impl ConfigFile {
         let Settings { bigquery, web, .. } = &self.settings;
         let is_remote = |(server, _): &(McpServerSettings, _)| matches!(server.via, McpTransport::Http { .. });
         let keys =
-            [("bigquery", bigquery.is_some()), ("web", web.is_some()), ("servers", self.servers.iter().any(is_remote))];
+            [("bigquery", bigquery.is_some()), ("web", web.is_some()), ("mcp_servers", self.mcp_servers.iter().any(is_remote))];
         keys.into_iter().filter(|(_, is_used)| *is_used).map(|(key, _)| key).collect()
     }
 
@@ -122,10 +122,10 @@ impl ConfigFile {
     /// have the same name.
     pub async fn connect(self) -> Result<Settings> {
         let mut settings = self.settings;
-        for (server, token) in &self.servers {
+        for (server, token) in &self.mcp_servers {
             let connected = settings.connect(std::slice::from_ref(server), |_| token.clone()).await;
             settings = connected.map_err(|error| {
-                let fact = format!("the MCP server `{}` of `servers`: {}", server.name, error.message());
+                let fact = format!("the MCP server `{}` of `mcp_servers`: {}", server.name, error.message());
                 let help = error.help().unwrap_or("correct its entry, or leave it out").to_owned();
                 Error::new(error.code(), fact).with_help(help)
             })?;
@@ -158,14 +158,14 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
         settings.bigquery = written.bigquery.map(|bigquery| self.bigquery(bigquery)).transpose()?.map(Arc::new);
         settings.web = written.web.map(|RawWeb { hosts, private, search }| WebSettings { hosts, private, search });
         let mut names = BTreeSet::new();
-        let mut servers = Vec::new();
-        for (number, server) in written.servers.into_iter().enumerate() {
+        let mut mcp_servers = Vec::new();
+        for (number, server) in written.mcp_servers.into_iter().enumerate() {
             if !names.insert(server.name.clone()) {
-                self.refuse(format!("servers.{number}.name"), "another server has this name", "give each its own");
+                self.refuse(format!("mcp_servers.{number}.name"), "another server has this name", "give each its own");
             }
-            servers.extend(self.server(number, server));
+            mcp_servers.extend(self.server(number, server));
         }
-        Ok(ConfigFile { settings, servers })
+        Ok(ConfigFile { settings, mcp_servers })
     }
 
     /// Checks that all required paths and all configured paths exist.
@@ -195,7 +195,7 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
     }
 
     fn server(&mut self, number: usize, written: RawMcpServer) -> Option<(McpServerSettings, Option<Secret>)> {
-        let at = format!("servers.{number}");
+        let at = format!("mcp_servers.{number}");
         let for_url = [("allow", !written.allow.is_empty()), ("token", written.token.is_some())];
         let for_program = [("args", !written.args.is_empty()), ("env", !written.env.is_empty())];
         let RawMcpServer { name, command, args, env, url, allow, token, pin, trusted } = written;

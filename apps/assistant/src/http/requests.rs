@@ -8,23 +8,23 @@ use superstep::core::validation_error::ValidationError;
 use superstep_server::{Problem, RunInput, RunRequest, new_run_id};
 use utoipa::{IntoParams, ToSchema};
 
-/// Something to ask.
+/// Request body for sending a message.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SendMessageRequest {
-    /// What is asked; up to 32 KiB unless the policy says otherwise.
+    /// Text of the message. Maximum: 32 KiB, unless the policy sets another limit.
     pub(crate) message: String,
-    /// The conversation it belongs to; a fresh one unless given.
+    /// Id of the conversation (default: a new conversation).
     session_id: Option<String>,
-    /// Who asks.
+    /// Id of the user who sends the message.
     pub(crate) user_id: String,
-    /// Who answers: `local`, a model of the settings, or one such as `groq/llama-3.1-8b-instant`; the one of the turn
-    /// before unless given.
+    /// Model that answers: `local`, a configured model, or a name such as `groq/llama-3.1-8b-instant`. Default: the
+    /// model of the previous turn.
     model: Option<String>,
-    /// How the turn is streamed.
+    /// Format of the event stream.
     #[serde(default)]
     pub(crate) format: StreamFormat,
-    /// Whether the turn goes on when the connection is closed, and can be joined again; it does unless told.
+    /// Keep the turn running when the client disconnects, so that it can reconnect (default: true).
     #[serde(default = "yes")]
     pub(crate) detach: bool,
 }
@@ -112,58 +112,58 @@ impl TurnOptions {
     }
 }
 
-/// How a turn is streamed.
+/// Format of an event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum StreamFormat {
-    /// Events of version 2.
+    /// LangChain events, version 2 (default).
     #[default]
     Events,
-    /// Events of AG-UI.
+    /// Events of the AG-UI protocol.
     AgUi,
 }
 
-/// How a stream is read.
+/// Query parameters of an event stream.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct StreamParams {
-    /// `events` or `ag-ui`.
+    /// Format of the events: `events` (default) or `ag-ui`.
     #[serde(default)]
     #[param(inline)]
     pub(crate) format: StreamFormat,
-    /// Only what comes after this event; the header `Last-Event-ID` says the same.
+    /// Id of the last received event; only later events are sent. The header `Last-Event-ID` has the same meaning.
     #[expect(dead_code, reason = "read by the extractor `LastEventId`; here so that it is known")]
     after: Option<u64>,
-    /// Who reads; another than whose it is, is refused.
+    /// Id of the user. Must be the owner of the conversation.
     pub(crate) user_id: String,
 }
 
-/// Who looks what there is.
+/// Query parameters of a request with an optional user.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct OptionalUserParams {
-    /// The user; without one, only what everybody may know is told.
+    /// Id of the user (default: none; the response then contains public settings only).
     pub(crate) user_id: Option<String>,
 }
 
-/// Of whom.
+/// Query parameters of a request on behalf of a user.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct UserParams {
-    /// The user; another than whose it is, is refused.
+    /// Id of the user. Requests for data of another user are rejected.
     pub(crate) user_id: String,
 }
 
-/// Which conversations.
+/// Query parameters for listing conversations.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListSessionsParams {
-    /// Whose.
+    /// Id of the owner of the conversations.
     pub(crate) user_id: String,
-    /// At most this many; 50 unless said, 200 at most.
+    /// Maximum number of conversations, 1 to 200 (default: 50).
     pub(crate) limit: Option<usize>,
 }

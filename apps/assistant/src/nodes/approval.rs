@@ -12,31 +12,31 @@ use superstep::core::id::hash_id;
 use superstep::core::message::ToolCall;
 use superstep::{Interrupts, NodeError, TaskContext};
 
-/// What a person says about a call of a destructive tool.
+/// Decision of a person on a call of a destructive tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
-    /// What they decide.
+    /// Kind of the decision.
     pub decision: DecisionKind,
-    /// The arguments in place of the planned ones, with `edit`.
+    /// Arguments that replace the planned ones; only with `edit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
-    /// Why, with `deny`; the assistant is told.
+    /// Reason for `deny`; it is passed to the assistant.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// What a person decides about a call.
+/// Kind of a decision on a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionKind {
-    /// This call is made.
+    /// Runs this call.
     AllowOnce,
-    /// This call is made, and nobody is asked about the tool again in this session.
+    /// Runs this call, and approves later calls of the tool in this session.
     AllowSession,
-    /// It is made with other arguments.
+    /// Runs the call with other arguments.
     Edit,
-    /// It is not made.
+    /// Does not run the call.
     Deny,
 }
 

@@ -116,7 +116,7 @@ async fn big_query_is_asked_where_the_file_names_it() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_program_has_the_variables_that_the_file_refers_to() {
-    let program = "[[servers]]\nname = 'crm'\ncommand = 'sh'\nargs = ['-c', 'printf %s \"$KEY/$OTHER\" > \"$OUT\"']\n\
+    let program = "[[mcp_servers]]\nname = 'crm'\ncommand = 'sh'\nargs = ['-c', 'printf %s \"$KEY/$OTHER\" > \"$OUT\"']\n\
         env = { KEY = 'env:BIGQUERY_TOKEN', OTHER = 'file:other.key', OUT = 'file:out.path' }\n";
     let (folder, file) = folder("variables", &format!("{NAMED}{program}"));
     let out = folder.path().join("told");
@@ -131,7 +131,7 @@ async fn a_program_has_the_variables_that_the_file_refers_to() {
 /// secret under a wrong key is not repeated.
 #[test]
 fn what_is_wrong_with_a_file_is_named() {
-    let server = "[[servers]]\nname = 'crm'\n";
+    let server = "[[mcp_servers]]\nname = 'crm'\n";
     let rows: [(String, &[&str]); 18] = [
         ("dta = 'tables'".to_owned(), &["line 1", "`dta`", "unknown field"]),
         (format!("{NAMED}[web]\nhosts = 'example.com'\n"), &["line 6", "`web.hosts`", "expected a sequence"]),
@@ -148,25 +148,25 @@ fn what_is_wrong_with_a_file_is_named() {
             &["bigquery.token", "not set"],
         ),
         (format!("{NAMED}bigquery = 'MARKER'\n"), &["`bigquery`", "expected struct"]),
-        (format!("{NAMED}{server}"), &["servers.0", "`command`", "`url`"]),
+        (format!("{NAMED}{server}"), &["mcp_servers.0", "`command`", "`url`"]),
         (
             format!("{NAMED}{server}url = 'https://a.example'\n{server}command = 'b'\n"),
-            &["servers.1.name", "another server"],
+            &["mcp_servers.1.name", "another server"],
         ),
         (format!("{NAMED}[bigquery]\nprojct = 'a'\n"), &["`bigquery.projct`", "unknown field"]),
         (format!("{NAMED}[web]\nhost = []\n"), &["`web.host`", "unknown field"]),
-        (format!("{NAMED}{server}comand = 'b'\n"), &["`servers.comand`", "unknown field"]),
+        (format!("{NAMED}{server}comand = 'b'\n"), &["`mcp_servers.comand`", "unknown field"]),
         (
             format!("{NAMED}{server}command = 'b'\nenv = {{ KEY = 'MARKER', OTHER = 'env:NOT_SET' }}\n"),
-            &["servers.0.env.KEY", "a secret does not stand here", "servers.0.env.OTHER", "not set"],
+            &["mcp_servers.0.env.KEY", "a secret does not stand here", "servers.0.env.OTHER", "not set"],
         ),
         (
             format!("{NAMED}{server}command = 'b'\ntoken = 'env:BIGQUERY_TOKEN'\nallow = ['a']\n"),
-            &["servers.0.token", "servers.0.allow", "does not belong to a server with `command`"],
+            &["mcp_servers.0.token", "servers.0.allow", "does not belong to a server with `command`"],
         ),
         (
             format!("{NAMED}{server}url = 'https://a.example'\nargs = ['MARKER']\nenv = {{ KEY = 'MARKER' }}\n"),
-            &["servers.0.args", "servers.0.env", "does not belong to a server with `url`"],
+            &["mcp_servers.0.args", "servers.0.env", "does not belong to a server with `url`"],
         ),
         (format!("{NAMED}{server}command = 'b'\nenv = {{ KEY = 7 }}\n"), &["`servers.env`", "expected a string"]),
     ];

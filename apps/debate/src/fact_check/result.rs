@@ -3,25 +3,25 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was found about one claim.
+/// Result of the check of one claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactCheckResult {
-    /// The claim, as it was said.
+    /// Text of the claim.
     pub claim: String,
-    /// What was found.
+    /// Verdict on the claim.
     pub verdict: Verdict,
-    /// Where: addresses, or `file#heading`.
+    /// Sources of the evidence: addresses, or `file#heading`.
     pub sources: Vec<String>,
 }
 
-/// What was found.
+/// Verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Evidence supports it, and none contradicts it.
+    /// Evidence supports the claim, and none contradicts it.
     True,
-    /// Evidence contradicts it.
+    /// Evidence contradicts the claim.
     False,
-    /// Neither.
+    /// The evidence neither supports nor contradicts the claim.
     Unverifiable,
 }

@@ -16,35 +16,35 @@ use crate::app::LOCAL;
 use crate::context::{ApprovalMode, FactCheckMode};
 use crate::state::{DebateState, ROUNDS};
 
-/// A debate to begin.
+/// Request to start a debate.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CreateDebateRequest {
-    /// What it is about: one line, up to 500 characters.
+    /// Topic of the debate: one line, up to 500 characters.
     #[schemars(length(min = 1, max = 500))]
     pub(crate) topic: String,
-    /// How many rounds it has.
+    /// Number of rounds, 1 to 10; default 3.
     #[serde(default = "default_rounds")]
     #[schemars(range(min = 1, max = 10))]
     max_rounds: u32,
-    /// When a person is asked to let it go on.
+    /// Times at which the user is asked for approval; default `off`.
     #[serde(default)]
     #[schema(value_type = String)]
     approval: ApprovalMode,
-    /// When claims are looked up.
+    /// Times at which claims are checked; default `off`.
     #[serde(default)]
     #[schema(value_type = String)]
     fact_check: FactCheckMode,
-    /// The id of the debate; a fresh one unless given.
+    /// Id of the debate; default: a new id.
     thread_id: Option<String>,
-    /// Who speaks: `local`, a model of the settings, or one such as `groq/llama-3.1-8b-instant`.
+    /// Model of the agents: `local`, a model of the settings, or one such as `groq/llama-3.1-8b-instant`.
     model: Option<String>,
-    /// What rule-based voices draw their chance from.
+    /// Seed for random choices of the rule model and of local weights.
     seed: Option<u64>,
-    /// How it is streamed.
+    /// Format of the stream; default `events`.
     #[serde(default)]
     pub(crate) format: StreamFormat,
-    /// Whether it goes on when the connection is closed.
+    /// Keep the debate going when the client disconnects (default: false).
     #[serde(default)]
     pub(crate) detach: bool,
 }
@@ -168,58 +168,58 @@ pub(crate) fn annotate_request(mut order: RunRequest) -> RunRequest {
     order
 }
 
-/// How a debate is streamed.
+/// Format of a streamed debate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum StreamFormat {
     /// Events of version 2.
     #[default]
     Events,
-    /// Events of a debate, for pages.
+    /// Debate events for web pages.
     Debate,
-    /// Events of AG-UI.
+    /// AG-UI events.
     AgUi,
 }
 
-/// How a stream is read.
+/// Query parameters of a stream.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StreamParams {
-    /// `events`, `debate` or `ag-ui`.
+    /// Format of the stream: `events`, `debate` or `ag-ui`.
     #[serde(default)]
     #[param(inline)]
     pub(crate) format: StreamFormat,
-    /// Only what comes after this event; the header `Last-Event-ID` says the same.
+    /// Number of the last received event; only later events are sent. Same as the header `Last-Event-ID`.
     #[expect(dead_code, reason = "read by the extractor `LastEventId`; here so that it is known")]
     after: Option<u64>,
 }
 
-/// What a person says to a debate that waits.
+/// Answer to a pending approval.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApprovalRequest {
-    /// Whether it goes on; otherwise the moderator sums up.
+    /// Continue the debate; otherwise the moderator sums up.
     approved: bool,
-    /// Something to say to the voices.
+    /// Note of the user to the agents, up to 2000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2000))]
     note: Option<String>,
-    /// The question that is answered; whichever is open unless given.
+    /// Id of the interrupt to answer; default: the pending one.
     #[serde(default, rename = "interruptId", skip_serializing)]
     pub(crate) interrupt_id: Option<String>,
 }
 
-/// Which debates.
+/// Query parameters of the list of debates.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListDebatesParams {
-    /// Words of the topic.
+    /// Words to search for in the topics.
     pub(crate) q: Option<String>,
-    /// `running`, `waiting`, `completed`, `error` or `stopped`.
+    /// Status of the debates: `running`, `waiting`, `completed`, `error` or `stopped`.
     status: Option<String>,
-    /// At most this many; 50 unless said, 200 at most.
+    /// Maximum number of debates, 1 to 200; default 50.
     pub(crate) limit: Option<usize>,
-    /// Only those behind this many.
+    /// Number of debates to skip; default 0.
     pub(crate) after: Option<usize>,
 }
 
@@ -241,17 +241,17 @@ impl ListDebatesParams {
     }
 }
 
-/// How a transcript is written.
+/// Query parameters of a transcript.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TranscriptParams {
-    /// `md`, `json` or `txt`.
+    /// Format of the transcript: `md`, `json` or `txt`.
     #[serde(default)]
     #[param(inline)]
     pub(crate) format: TranscriptFormat,
 }
 
-/// How a transcript is written.
+/// Format of a transcript.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TranscriptFormat {

@@ -8,13 +8,13 @@ use superstep::{Command, Interrupts, Message, NodeError, RunContext, View};
 use crate::context::{DebateContext, FactCheckMode};
 use crate::state::DebateState;
 
-/// What the person answers.
+/// Answer of the user to an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalAnswer {
-    /// Whether the debate goes on.
+    /// Continue the debate; otherwise the moderator sums up.
     pub approved: bool,
-    /// Something to say to the voices.
+    /// Note of the user to the agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

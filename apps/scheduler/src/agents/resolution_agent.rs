@@ -18,38 +18,38 @@ use crate::models::{
 use crate::state::request_state;
 use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
 
-/// What the user says about ways out: the id of one, one that they changed, or none.
+/// Answer to proposed resolutions: one of them, an edited one, or a rejection of all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ResolutionChoice {
-    /// One of those that were proposed.
+    /// A proposed resolution.
     #[serde(rename = "Taken")]
     Selected {
-        /// Its id.
+        /// Id of the resolution.
         resolution_id: String,
     },
-    /// None.
+    /// None of the resolutions.
     Declined {
         /// Always true.
         decline: bool,
     },
-    /// One that the user changed.
+    /// A resolution edited by the user.
     #[serde(rename = "Changed")]
     Edited {
-        /// What it is now.
+        /// The edited resolution.
         resolution: EditedResolution,
     },
 }
 
-/// A way out that the user changed. What else was told of the way that it was made from may come back with it, and says
-/// nothing of what it is now.
+/// A resolution edited by the user. Further fields of the original resolution may be sent back with it; they are
+/// ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EditedResolution {
-    /// The id of the way that it was made from.
+    /// Id of the original resolution.
     pub resolution_id: String,
-    /// How it works.
+    /// Strategy of the resolution.
     pub strategy: Strategy,
-    /// What it changes.
+    /// Changes that the resolution makes.
     pub changes: Vec<ResolutionChange>,
 }
 

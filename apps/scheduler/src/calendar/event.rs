@@ -8,132 +8,132 @@ use superstep::core::time::Time;
 use super::span::TimeRange;
 use crate::models::EventStatus;
 
-/// Something at a time.
+/// An event of a calendar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
-    /// Its id.
+    /// Id of the event.
     pub id: String,
-    /// Its name in calendar files; those of one series share it.
+    /// UID in calendar files; the events of a series share it.
     pub uid: String,
-    /// The calendar it is in.
+    /// Id of the calendar.
     pub calendar: String,
-    /// What it is.
+    /// Title of the event.
     pub title: String,
-    /// When it is; of a series, when the first one is.
+    /// Time range of the event; for a series, of the first instance.
     pub span: TimeRange,
-    /// The IANA zone in which it repeats and is written.
+    /// IANA time zone of the event, used for recurrence and calendar files.
     pub zone: String,
-    /// Whether it is a matter of days: from midnight to midnight in its zone.
+    /// True for an all-day event, which lasts from midnight to midnight in its time zone.
     #[serde(default)]
     pub is_all_day: bool,
-    /// Who takes part.
+    /// Participants of the event.
     #[serde(default)]
     pub participants: Vec<Participant>,
-    /// The things it uses.
+    /// Ids of the resources that the event uses.
     #[serde(default)]
     pub resources: Vec<String>,
-    /// How it repeats.
+    /// Recurrence of the event, if it is a series.
     #[serde(default)]
     pub recurrence: Option<Recurrence>,
-    /// The instance of a series that it stands for.
+    /// The instance of a series that this event replaces.
     #[serde(default)]
     #[serde(rename = "exception_of")]
     pub recurrence_override: Option<RecurrenceOverride>,
-    /// How much it matters.
+    /// Priority of the event.
     #[serde(default)]
     pub priority: Priority,
-    /// How far it may be moved.
+    /// Flexibility of the event.
     #[serde(default)]
     pub flexibility: Flexibility,
-    /// How far it is on its way onto the calendar.
+    /// Status of the event.
     pub status: EventStatus,
-    /// Who made it.
+    /// Id of the member who created the event.
     pub owner: String,
-    /// How often it was changed, as calendar files count.
+    /// Number of changes, as SEQUENCE in calendar files.
     #[serde(default)]
     pub sequence: u32,
-    /// Where it is.
+    /// Location of the event.
     #[serde(default)]
     pub location: String,
-    /// What else is said of it.
+    /// Notes about the event.
     #[serde(default)]
     pub notes: String,
-    /// Properties and alarms of a calendar file that mean nothing here, as they were, unfolded.
+    /// Unsupported properties and alarms of an imported calendar file, unfolded and otherwise unchanged.
     #[serde(default)]
     #[serde(rename = "extra")]
     pub preserved_properties: Vec<String>,
-    /// When it was made.
+    /// Time of creation.
     #[schemars(with = "String")]
     pub created_at: Time,
-    /// When it was last changed.
+    /// Time of the last change.
     #[schemars(with = "String")]
     pub updated_at: Time,
 }
 
-/// Somebody who takes part.
+/// A participant of an event.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Participant {
-    /// Who: the id of a member.
+    /// Id of the member.
     pub member: String,
-    /// Whether it cannot be without them.
+    /// True if the event cannot take place without the member.
     pub is_required: bool,
 }
 
-/// How an event repeats. Only this is stored; instances are computed.
+/// Recurrence of an event. Only the rule is stored; instances are computed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recurrence {
-    /// The value of RRULE, such as `FREQ=WEEKLY;BYDAY=TU`; empty when only `added` repeats it.
+    /// Value of RRULE, such as `FREQ=WEEKLY;BYDAY=TU`; empty if only `added` defines instances.
     pub rule: String,
-    /// EXDATE: starts that are left out, on the wall of the event's zone.
+    /// EXDATE: excluded starts, in the local time of the event.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     #[serde(rename = "left_out")]
     pub exdates: Vec<DateTime>,
-    /// RDATE: starts that come on top, on the wall of the event's zone.
+    /// RDATE: additional starts, in the local time of the event.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     #[serde(rename = "added")]
     pub rdates: Vec<DateTime>,
 }
 
-/// Which instance of a series an event stands for.
+/// Reference to the instance of a series that an event replaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecurrenceOverride {
-    /// The series: the id of its event.
+    /// Id of the event that is the series.
     pub series: String,
-    /// RECURRENCE-ID: when the instance was to start, on the wall of the series' zone.
+    /// RECURRENCE-ID: the original start of the instance, in the local time of the series.
     #[schemars(with = "String")]
     pub start: DateTime,
 }
 
-/// How much something matters.
+/// Priority of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// Little.
+    /// Low priority.
     Low,
-    /// As most things.
+    /// Normal priority.
     #[default]
     Medium,
-    /// Much.
+    /// High priority.
     High,
-    /// More than anything else.
+    /// Highest priority.
     Critical,
 }
 
-/// How far something may be moved.
+/// Flexibility of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flexibility {
-    /// Not at all.
+    /// Must not be moved.
     Fixed,
-    /// If need be.
+    /// Can be moved if necessary.
     #[default]
     Preferred,
-    /// Anywhere.
+    /// Can be moved freely.
     Flexible,
 }

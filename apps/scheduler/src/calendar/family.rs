@@ -9,29 +9,29 @@ use serde_json::Value;
 
 use super::span::LONGEST_MINUTES;
 
-/// A family: one calendar in one place.
+/// A family with a common calendar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
-    /// Its id.
+    /// Id of the family.
     pub id: String,
-    /// What it is called.
+    /// Name of the family.
     pub name: String,
-    /// Its IANA time zone.
+    /// IANA time zone of the family.
     pub zone: String,
-    /// The first day of its weeks.
+    /// First day of the week.
     #[serde(default)]
     pub week_start: WeekStart,
-    /// Whether every event is confirmed by a person.
+    /// Require confirmation of every event by a user (default: false).
     #[serde(default)]
     pub always_ask: bool,
 }
 
-/// The first day of a week.
+/// First day of a week.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WeekStart {
-    /// As in most of the world, and in RFC 5545.
+    /// As in RFC 5545.
     #[default]
     Monday,
     /// As in the United States.
@@ -40,52 +40,52 @@ pub enum WeekStart {
     Saturday,
 }
 
-/// Somebody of the family.
+/// A member of a family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// Their id.
+    /// Id of the member.
     pub id: String,
-    /// Their name.
+    /// Name of the member.
     pub name: String,
-    /// What else they are called.
+    /// Other names of the member.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Their place in the family.
+    /// Role in the family.
     pub role: MemberRole,
-    /// Where they are, if not where the family is.
+    /// IANA time zone of the member, if it differs from that of the family.
     #[serde(default)]
     pub zone: Option<String>,
-    /// What suits them.
+    /// Preferences of the member.
     #[serde(default)]
     pub preferences: Preferences,
 }
 
-/// A place in a family.
+/// Role of a member in a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemberRole {
-    /// May change everything.
+    /// Can change everything.
     Parent,
-    /// May change their own events.
+    /// Can change their own events.
     Child,
-    /// A grandparent, a sitter: sees what the family shares, changes their own events.
+    /// A grandparent or sitter: sees shared events and can change their own events.
     Other,
 }
 
-/// What suits somebody; what is not said is as in `Default`.
+/// Preferences of a member. Missing fields have the values of `Default`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Preferences {
-    /// How long an event is unless told.
+    /// Default duration of an event in minutes.
     pub default_minutes: u32,
-    /// When their day starts.
+    /// Start of the member's day.
     #[schemars(with = "String")]
     pub day_start: civil::Time,
-    /// When it ends.
+    /// End of the member's day.
     #[schemars(with = "String")]
     pub day_end: civil::Time,
-    /// What they call times of the day: `after school` is 15:30 unless told.
+    /// Names for times of day, such as `after school` (default: 15:30).
     #[schemars(with = "BTreeMap<String, String>")]
     pub times: BTreeMap<String, civil::Time>,
 }
@@ -123,50 +123,50 @@ pub(crate) fn free_id(name: &str, usual: &str, is_taken: impl Fn(&str) -> bool) 
     ids.find(|id| !is_taken(id)).unwrap_or_default()
 }
 
-/// One of several calendars of a family.
+/// One of the calendars of a family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Calendar {
-    /// Its id.
+    /// Id of the calendar.
     pub id: String,
-    /// What it is called.
+    /// Name of the calendar.
     pub name: String,
-    /// Whose it is; nobody's is everybody's.
+    /// Id of the member who owns the calendar; absent for a shared calendar.
     #[serde(default)]
     pub owner: Option<String>,
-    /// Who sees what is in it.
+    /// Visibility of the events.
     #[serde(default)]
     pub visibility: Visibility,
 }
 
-/// Who sees what is in a calendar.
+/// Visibility of a calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// The family.
+    /// Visible to the family.
     #[default]
     Family,
-    /// Its owner and who takes part; others see "busy".
+    /// Visible to the owner and participants; other members see "busy".
     Private,
 }
 
-/// Something that is used one after another: a car, a kitchen.
+/// A shared resource of limited capacity, such as a car or a kitchen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
-    /// Its id.
+    /// Id of the resource.
     pub id: String,
-    /// What it is called.
+    /// Name of the resource.
     pub name: String,
-    /// What else it is called.
+    /// Other names of the resource.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// What it is; one of the same kind may stand in for it.
+    /// Kind of the resource. A resource of the same kind can replace it.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How many may use it at once.
+    /// Maximum number of events that can use the resource at the same time.
     pub capacity: u32,
-    /// What else is known of it.
+    /// Additional attributes of the resource.
     #[serde(default)]
     pub attributes: BTreeMap<String, Value>,
 }

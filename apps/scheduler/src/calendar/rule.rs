@@ -4,22 +4,22 @@ use jiff::civil;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A rule, for one member or for the family.
+/// A scheduling constraint of a member or of the family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Constraint {
-    /// Its id.
+    /// Id of the constraint.
     pub id: String,
-    /// What it is called, in words that a family understands.
+    /// Display name of the constraint.
     pub name: String,
-    /// For whom; nobody is everybody.
+    /// Id of the member that the constraint applies to; absent for all members.
     #[serde(default)]
     pub member: Option<String>,
-    /// What it says.
+    /// Condition of the constraint.
     pub kind: ConstraintKind,
-    /// Whether it may be broken.
+    /// Strength of the constraint.
     pub strength: ConstraintStrength,
-    /// Whether it counts at present.
+    /// Check the constraint (default: true).
     #[serde(default = "yes")]
     pub is_active: bool,
 }
@@ -28,76 +28,76 @@ fn yes() -> bool {
     true
 }
 
-/// Whether a rule may be broken.
+/// Strength of a constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConstraintStrength {
-    /// It may not.
+    /// The constraint must not be violated.
     Hard,
-    /// It may; 1 to 10 says how bad that is.
+    /// The constraint may be violated; the weight is from 1 to 10.
     Soft(u8),
 }
 
-/// What a rule says. Days are 1 for Monday to 7 for Sunday; none are all.
+/// Condition of a constraint. Days are numbered from 1 (Monday) to 7 (Sunday); an empty list means every day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ConstraintKind {
-    /// Nothing starts before this time.
+    /// No event may start before this time.
     NoEventsBefore {
-        /// The time on the wall.
+        /// Local time.
         #[schemars(with = "String")]
         time: civil::Time,
     },
-    /// Nothing ends after this time.
+    /// No event may end after this time.
     NoEventsAfter {
-        /// The time on the wall.
+        /// Local time.
         #[schemars(with = "String")]
         time: civil::Time,
     },
-    /// Nothing at these times.
+    /// No event may overlap this time window.
     BlockedWindow {
-        /// On which days.
+        /// Days of the week.
         #[serde(default)]
         days: Vec<u8>,
-        /// From when on the wall.
+        /// Local start time.
         #[schemars(with = "String")]
         from: civil::Time,
-        /// Until when on the wall.
+        /// Local end time.
         #[schemars(with = "String")]
         to: civil::Time,
     },
-    /// Best at these times; broken outside them.
+    /// Events should be within this time window.
     PreferredWindow {
-        /// On which days.
+        /// Days of the week.
         #[serde(default)]
         days: Vec<u8>,
-        /// From when on the wall.
+        /// Local start time.
         #[schemars(with = "String")]
         from: civil::Time,
-        /// Until when on the wall.
+        /// Local end time.
         #[schemars(with = "String")]
         to: civil::Time,
     },
-    /// Between two events of one person.
+    /// Minimum gap between two events of a member.
     MinGapMinutes {
-        /// At least so many.
+        /// Minimum gap in minutes.
         minutes: u32,
     },
-    /// For one person on one day.
+    /// Maximum number of events of a member per day.
     MaxEventsPerDay {
-        /// At most so many.
+        /// Maximum number of events.
         count: u32,
     },
-    /// For one person in one week of the family.
+    /// Maximum number of events of a member per week.
     MaxEventsPerWeek {
-        /// At most so many.
+        /// Maximum number of events.
         count: u32,
     },
-    /// Who gets a thing first.
+    /// Order in which members may use a resource.
     ResourcePriority {
-        /// The thing.
+        /// Id of the resource.
         resource: String,
-        /// The members, the first one first.
+        /// Ids of the members, highest precedence first.
         members: Vec<String>,
     },
 }

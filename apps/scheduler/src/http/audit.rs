@@ -19,15 +19,15 @@ use crate::models::EventStatus;
 use crate::store::UndoOutcome;
 use crate::store::audit::{AuditEntry, RecordChange, RecordKind};
 
-/// Who takes something back.
+/// Request to undo the last change.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UndoRequest {
-    /// The id of a member.
+    /// Id of the member who requests the undo.
     user_id: String,
 }
 
-/// Takes back what a member changed last, within ten minutes.
+/// Undoes the last change of a member, within ten minutes.
 #[utoipa::path(
     post, path = "/api/scheduler/undo", tag = "scheduler", request_body = UndoRequest,
     responses(
@@ -64,18 +64,18 @@ pub(super) async fn undo_last_change(
     }
 }
 
-/// What is looked back on.
+/// Parameters of the audit log.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct AuditParams {
-    /// Who looks.
+    /// Id of the member who requests the log.
     user_id: String,
-    /// At most this many; 50 unless said, 200 at most.
+    /// Maximum number of entries, up to 200; default 50.
     limit: Option<u32>,
 }
 
-/// What was changed last, the newest first.
+/// Lists the latest changes, newest first.
 #[utoipa::path(
     get, path = "/api/scheduler/audit", tag = "scheduler", params(AuditParams),
     responses((status = OK), (status = FORBIDDEN))

@@ -24,19 +24,19 @@ use crate::calendar::{Calendar, CalendarSnapshot, MemberRole};
 use crate::ics::{self, ExportAudience, ImportReport, MOST_BYTES};
 use crate::models::Conflict;
 
-/// Who brings a file, and where it goes.
+/// Parameters of an import.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ImportParams {
-    /// The id of a member.
+    /// Id of the member who imports the file.
     user_id: String,
-    /// The calendar that new events go into; unless told the family's, or their own where the family has none.
+    /// Calendar for new events; default: the family calendar, or the calendar of the member if there is none.
     calendar: Option<String>,
 }
 
-/// Reads a calendar file into the calendar. What cannot be read, is not theirs to change or wants a thing that is full is
-/// reported, the rest is taken; what it has people do at once is told as conflicts.
+/// Imports a calendar file. Entries that cannot be read, that the member may not change, or that need a full resource
+/// are skipped and reported. The response lists the scheduling conflicts that the import caused.
 #[utoipa::path(
     post, path = "/api/scheduler/import", tag = "scheduler", params(ImportParams),
     request_body(content = String, content_type = "text/calendar", description = "The file; at most 10 MB"),
@@ -139,18 +139,18 @@ fn reported(report: &ImportReport) -> Value {
     })
 }
 
-/// Who takes a file away.
+/// Parameters of an export.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ExportParams {
-    /// The secret of the feed, as `feed` of the settings has it.
+    /// Secret of the feed, as in `feed` of the settings.
     key: Option<String>,
-    /// In place of the secret, a member: what they see, to be downloaded.
+    /// Id of a member, instead of the secret: exports the events visible to this member as a download.
     user_id: Option<String>,
 }
 
-/// The calendar as a file: a feed for whoever has the secret, or a download for a member.
+/// Exports the calendar as a file: a feed for clients with the secret, or a download for a member.
 #[utoipa::path(
     get, path = "/api/scheduler/calendar.ics", tag = "scheduler", params(ExportParams),
     responses(

@@ -26,7 +26,7 @@ use crate::parser::{ParseInput, parse};
 /// Maximum number of conversations in a list.
 const MOST_THREADS: usize = 100;
 
-/// Says something in plain words: plan, move, cancel, look up. Waits for what comes of it, or what is asked back.
+/// Submits a request in natural language: plan, move, cancel, look up. Waits for the result or a question.
 #[utoipa::path(
     post, path = "/api/scheduler/events", tag = "scheduler", request_body = ScheduleRequest,
     responses(
@@ -47,7 +47,7 @@ pub(super) async fn submit_request(
     run_request((&desk, &office), visitor, telling, false).await
 }
 
-/// Asks something about the calendar in plain words; nothing is ever changed by it.
+/// Submits a query about the calendar in natural language. A query never changes the calendar.
 #[utoipa::path(
     post, path = "/api/scheduler/query", tag = "scheduler", request_body = ScheduleRequest,
     responses(
@@ -68,7 +68,7 @@ pub(super) async fn submit_query(
     run_request((&desk, &office), visitor, telling, true).await
 }
 
-/// Answers what a conversation asks, and waits for what comes of it.
+/// Answers the pending question of a conversation, and waits for the result.
 #[utoipa::path(
     post, path = "/api/scheduler/threads/{id}/answer", tag = "scheduler", params(("id" = String, Path)),
     request_body = ResumeRequest,
@@ -103,7 +103,7 @@ pub(super) async fn resume_conversation(
     }
 }
 
-/// How a conversation stands, with what it asks.
+/// Returns the status of a conversation, with its pending question.
 #[utoipa::path(
     get, path = "/api/scheduler/threads/{id}", tag = "scheduler", params(("id" = String, Path), UserParams),
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))
@@ -119,7 +119,7 @@ pub(super) async fn get_conversation(
     Ok(Json(responses::conversation_response(&desk, &asker, &record).await?))
 }
 
-/// The conversations of a member, the newest first.
+/// Lists the conversations of a member, newest first.
 #[utoipa::path(
     get, path = "/api/scheduler/threads", tag = "scheduler", params(UserParams),
     responses((status = OK), (status = FORBIDDEN))

@@ -20,21 +20,21 @@ use crate::app::AppState;
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, series};
 use crate::models::EventStatus;
 
-/// Which event, or which of a series, is cancelled.
+/// Parameters of a cancellation: the event, or the instances of a series.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct CancelEventParams {
-    /// Who cancels it.
+    /// Id of the member who cancels the event.
     user_id: String,
-    /// `this`, `following` or `all`.
+    /// Instances of a series: `this`, `following` or `all`.
     #[param(value_type = Option<String>)]
     which: Option<SeriesScopeParam>,
-    /// The instance that is meant: its start on the wall.
+    /// Local start of the selected instance.
     occurrence: Option<String>,
 }
 
-/// Changes an event, or some of a series.
+/// Updates an event, or instances of a series.
 #[utoipa::path(
     patch, path = "/api/scheduler/events/{id}", tag = "scheduler", params(("id" = String, Path)), request_body = EventPatch,
     responses(
@@ -77,7 +77,7 @@ pub(super) async fn update_event(
     Ok(Json(answer).into_response())
 }
 
-/// Cancels an event, or some of a series.
+/// Cancels an event, or instances of a series.
 #[utoipa::path(
     delete, path = "/api/scheduler/events/{id}", tag = "scheduler", params(("id" = String, Path), CancelEventParams),
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND), (status = UNPROCESSABLE_ENTITY))

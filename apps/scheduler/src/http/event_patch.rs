@@ -19,25 +19,25 @@ use crate::calendar::{
 use crate::models::{Conflict, ConflictType};
 use crate::zone::NamedTimeZone;
 
-/// What is to be different; what is not named stays.
+/// Changes to an event. Missing fields stay unchanged.
 #[derive(Debug, Clone, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventPatch {
-    /// Who changes it.
+    /// Id of the member who changes the event.
     pub(super) user_id: String,
-    /// Which of a series: `this`, `following` or `all`.
+    /// Instances of a series: `this`, `following` or `all`.
     #[schema(value_type = Option<String>)]
     pub(super) which: Option<SeriesScopeParam>,
-    /// The instance that is meant: its start on the wall, as `occurrence` of an event tells it.
+    /// Local start of the selected instance, as in `occurrence` of an event.
     pub(super) occurrence: Option<String>,
     title: Option<String>,
-    /// When it starts; without an offset on the wall of who asks.
+    /// New start; without an offset in the local time of the requester.
     start: Option<String>,
-    /// When it ends; as long as before unless told.
+    /// New end; default: the duration stays the same.
     end: Option<String>,
     participants: Option<Vec<ParticipantInput>>,
     resources: Option<Vec<String>>,
-    /// How it repeats, as a value of RRULE; null when it does not any more.
+    /// Recurrence as a value of RRULE; null removes the recurrence.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<String>")]
     #[schema(value_type = Option<String>)]
@@ -48,18 +48,18 @@ pub(super) struct EventPatch {
     flexibility: Option<Flexibility>,
     location: Option<String>,
     notes: Option<String>,
-    /// Whether it is written although something stands in the way; what is full stays full.
+    /// Apply the change despite conflicts (default: false). Resources over capacity still block it.
     #[serde(default)]
     pub(super) force: bool,
 }
 
-/// Somebody who takes part.
+/// A participant of an event.
 #[derive(Debug, Clone, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ParticipantInput {
-    /// The id of a member.
+    /// Id of the member.
     id: String,
-    /// Whether it cannot be without them; it cannot unless told.
+    /// True if the event cannot take place without the member (default: true).
     #[serde(default = "yes")]
     is_required: bool,
 }
@@ -68,7 +68,7 @@ const fn yes() -> bool {
     true
 }
 
-/// Which of a series.
+/// Instances of a series that a change applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SeriesScopeParam {

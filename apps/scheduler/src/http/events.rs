@@ -23,16 +23,16 @@ use crate::zone::NamedTimeZone;
 /// Maximum length of a requested time range in days.
 const MOST_DAYS: i64 = 400;
 
-/// Which stretch of time.
+/// Parameters of a time range.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct TimeRangeParams {
-    /// Who looks.
+    /// Id of the member who requests the events.
     user_id: String,
-    /// From when, as `2026-01-08T00:00:00-05:00`.
+    /// Start of the range, such as `2026-01-08T00:00:00-05:00`.
     from: String,
-    /// Until when; at most 400 days later.
+    /// End of the range, at most 400 days after the start.
     to: String,
 }
 
@@ -49,7 +49,7 @@ impl TimeRangeParams {
     }
 }
 
-/// What is on the calendar in a stretch of time, the earliest first, and what is wrong with it.
+/// Lists the events in a time range, earliest first, and their conflicts.
 #[utoipa::path(
     get, path = "/api/scheduler/events", tag = "scheduler", params(TimeRangeParams),
     responses((status = OK), (status = FORBIDDEN), (status = UNPROCESSABLE_ENTITY))
@@ -68,7 +68,7 @@ pub(super) async fn list_events(
     Ok(Json(json!({ "events": events, "conflicts": conflicts })))
 }
 
-/// An event; of a series, the first one.
+/// Returns an event; for a series, its first instance.
 #[utoipa::path(
     get, path = "/api/scheduler/events/{id}", tag = "scheduler", params(("id" = String, Path), UserParams),
     responses((status = OK), (status = FORBIDDEN), (status = NOT_FOUND))

@@ -19,18 +19,18 @@ use crate::state_utils::new_conversation_id;
 /// Maximum length of a request in characters.
 const LONGEST: usize = 2_000;
 
-/// Something that is said in plain words.
+/// A request in natural language.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScheduleRequest {
-    /// What is said; up to 2,000 characters.
+    /// Text of the request, up to 2,000 characters.
     pub(super) text: String,
-    /// Who says it: the id of a member.
+    /// Id of the member who makes the request.
     pub(super) user_id: String,
-    /// The conversation it belongs to, `conv_` and 16 hexadecimal digits; a fresh one unless given.
+    /// Id of the conversation, `conv_` and 16 hexadecimal digits; a new conversation if absent.
     conversation_id: Option<String>,
-    /// Who reads it beside the rules: a model of the server, or one such as `groq/llama-3.1-8b-instant`. `local` is the
-    /// rules alone. Unless given, who read what was said before in the conversation.
+    /// Model that parses the request in addition to the rules: a model of the server, or one such as
+    /// `groq/llama-3.1-8b-instant`. `local` uses the rules alone. Default: the previous model of the conversation.
     model: Option<String>,
 }
 
@@ -167,21 +167,21 @@ impl ConversationOptions {
     }
 }
 
-/// Who asks.
+/// Parameters that identify the requester.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UserParams {
-    /// The id of a member.
+    /// Id of the member.
     pub(super) user_id: String,
 }
 
-/// Who asks, as far as that is known.
+/// Parameters that may identify the requester.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct OptionalUserParams {
-    /// The id of a member; without one, only who there is to choose from is told.
+    /// Id of the member; without one, the response has only the members to choose from.
     pub(super) user_id: Option<String>,
 }
 

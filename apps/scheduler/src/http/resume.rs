@@ -19,18 +19,18 @@ use crate::nodes::ResolutionChoice;
 use crate::state::FamilySchedulerState;
 use crate::state::request_state::{self, ClarificationAnswer, ClarificationFields};
 
-/// An answer to what a conversation asks.
+/// An answer to the pending question of a conversation.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 // Another application has a type of this name, and schema names are unique in the OpenAPI document.
 #[schema(as = SchedulerAnswering)]
 pub(super) struct ResumeRequest {
-    /// Who answers.
+    /// Id of the member who answers.
     pub(super) user_id: String,
-    /// The question it is for, as `waiting.question_id` names it: an answer that is sent twice never hits the next one.
+    /// Id of the question, as in `waiting.question_id`. An answer sent twice never applies to the next question.
     pub(super) question_id: String,
-    /// To a clarification `{text}` or `{fields: {..}}` (`fields.add` lets the family get to know a name), to ways out
-    /// `{resolution_id}`, `{decline: true}` or `{resolution: {..}}`, to a confirmation `{confirm}`.
+    /// Answer. For a clarification: `{text}` or `{fields: {..}}` (`fields.add` adds a name to the family). For
+    /// resolutions: `{resolution_id}`, `{decline: true}` or `{resolution: {..}}`. For a confirmation: `{confirm}`.
     pub(super) answer: Value,
 }
 

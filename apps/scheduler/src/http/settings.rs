@@ -12,7 +12,7 @@ use crate::app::AppState;
 use crate::calendar::{Calendar, Visibility};
 use crate::parser::LABEL;
 
-/// Who the family is and what it has; without a member, only who there is to choose from.
+/// Returns the family and its resources; without a member, only the members to choose from.
 #[utoipa::path(
     get, path = "/api/scheduler/settings", tag = "scheduler", params(OptionalUserParams),
     responses((status = OK), (status = FORBIDDEN))

@@ -9,58 +9,58 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of listed problems, because a broken file may have a problem in each of a million lines.
 const MOST_PROBLEMS: usize = 1_000;
 
-/// What became of every part of a file.
+/// Report of an import, with an entry for every part of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportReport {
-    /// Events that are new.
+    /// New events.
     pub created: Vec<ReportEntry>,
-    /// Events that the file knows better.
+    /// Updated events.
     pub updated: Vec<ReportEntry>,
-    /// Events and instances that the file says are cancelled.
+    /// Events and instances that the file cancels.
     pub removed: Vec<ReportEntry>,
-    /// Events that are on the calendar as the file has them.
+    /// Events that are unchanged.
     pub unchanged: Vec<ReportEntry>,
-    /// What was left out, and why.
+    /// Skipped parts, with the reasons.
     pub skipped: Vec<SkippedEntry>,
-    /// What is wrong in the file, in the order in which it was found.
+    /// Problems of the file, in file order.
     pub problems: Vec<ImportProblem>,
-    /// How many more problems there are.
+    /// Number of further problems that are not listed.
     #[serde(default)]
     pub more_problems: usize,
 }
 
-/// One part of a file.
+/// A part of an imported file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportEntry {
-    /// The line on which it begins; the first line is 1.
+    /// Line on which the part begins; the first line is 1.
     pub line: usize,
-    /// Its UID, if it has one.
+    /// UID of the part; empty if it has none.
     pub uid: String,
-    /// What it is called.
+    /// Title of the event.
     pub title: String,
 }
 
-/// One part of a file that was left out.
+/// A skipped part of an imported file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkippedEntry {
-    /// Which.
+    /// The skipped part.
     pub entry: ReportEntry,
-    /// Why.
+    /// Reason why the part was skipped.
     pub reason: String,
 }
 
-/// Something wrong in a file.
+/// A problem in an imported file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportProblem {
-    /// The line; the first is 1.
+    /// Line of the problem; the first line is 1.
     pub line: usize,
-    /// The property, or the component when it is about all of it.
+    /// Name of the property, or of the component if the problem concerns all of it.
     pub property: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
 }
 

@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use superstep::core::time::Time;
 
-/// What an agent found, for machines and for people.
+/// Output of an agent, for other agents and for users.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentOutput {
-    /// For the next agent.
+    /// Data for the next agent.
     pub data: Map<String, Value>,
-    /// For the family: one or two sentences.
+    /// Explanation for the family, one or two sentences.
     pub explanation: String,
-    /// How sure the agent is.
+    /// Confidence of the agent.
     pub confidence: Confidence,
-    /// Why it decided so, for who looks closer.
+    /// Reasons for the decision, for debugging.
     pub reasoning: String,
-    /// When.
+    /// Time of the output.
     #[schemars(with = "String")]
     pub timestamp: Time,
 }
 
-/// How sure an agent is, from 0 to 1.
+/// Confidence of an agent, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Confidence(#[schemars(range(min = 0.0, max = 1.0))] f64);
@@ -81,19 +81,19 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// What went wrong.
+/// An error of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorInfo {
-    /// In which step.
+    /// Name of the step.
     pub step: String,
-    /// Of what kind it is.
+    /// Kind of the error.
     pub error_type: String,
-    /// What happened.
+    /// Error message.
     pub message: String,
-    /// When.
+    /// Time of the error.
     #[schemars(with = "String")]
     pub timestamp: Time,
-    /// Whether trying again may help.
+    /// True if a retry may succeed.
     pub retryable: bool,
 }

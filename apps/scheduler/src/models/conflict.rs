@@ -3,53 +3,53 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One thing that stands in the way.
+/// A conflict of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conflict {
-    /// Its id.
+    /// Id of the conflict.
     pub id: String,
-    /// What kind it is.
+    /// Kind of the conflict.
     #[serde(rename = "type")]
     pub kind: ConflictType,
-    /// How bad it is.
+    /// Severity of the conflict.
     pub severity: Severity,
-    /// The other event.
+    /// Id of the other event.
     #[serde(default)]
     pub conflicting_event_id: Option<String>,
-    /// What the other event is called.
+    /// Title of the other event.
     #[serde(default)]
     pub conflicting_event_title: Option<String>,
-    /// Who would be in two places.
+    /// Ids of the members who would be double-booked.
     #[serde(default)]
     pub participants_affected: Vec<String>,
-    /// What is wrong, in a sentence.
+    /// Description of the conflict in a sentence.
     pub details: String,
 }
 
-/// What kind of thing stands in the way.
+/// Kind of a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictType {
-    /// Somebody would be in two places.
+    /// A member would be double-booked.
     TimeConflict,
-    /// Something would be used by too many.
+    /// A resource would be over capacity.
     ResourceConflict,
-    /// A rule would be broken.
+    /// A constraint would be violated.
     ConstraintViolation,
 }
 
-/// How bad something is; from `high` on it blocks.
+/// Severity of a conflict. `high` and `critical` block the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Hardly.
+    /// Low severity.
     Low,
-    /// Somewhat.
+    /// Medium severity.
     Medium,
-    /// It blocks.
+    /// Blocks the event.
     High,
-    /// It blocks, and the other event matters more than anything.
+    /// Blocks the event; the other event has the highest priority.
     Critical,
 }
 
@@ -61,15 +61,15 @@ impl Severity {
     }
 }
 
-/// Everything that stands in the way.
+/// Result of the conflict detection.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "RawConflictDetectionData")]
 pub struct ConflictDetectionData {
-    /// All of it.
+    /// All conflicts.
     pub conflicts: Vec<Conflict>,
-    /// Whether there is any.
+    /// True if there are conflicts.
     pub has_conflicts: bool,
-    /// The ids of those that block.
+    /// Ids of the blocking conflicts.
     pub blocking_conflicts: Vec<String>,
 }
 

@@ -12,28 +12,28 @@ use superstep::core::time::Time;
 /// Metadata key of the time of a message.
 const TIMESTAMP: &str = "timestamp";
 
-/// Something that was said.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
-    /// Who said it.
+    /// Role of the author.
     pub role: Role,
-    /// What was said.
+    /// Text of the message.
     pub content: String,
-    /// When.
+    /// Time of the message.
     #[schemars(with = "String")]
     pub timestamp: Time,
 }
 
-/// Who said something.
+/// Role of the author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Somebody of the family.
+    /// A member of the family.
     User,
     /// The scheduler.
     Assistant,
-    /// Nobody: how things are.
+    /// The system.
     System,
 }
 

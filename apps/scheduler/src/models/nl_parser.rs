@@ -6,50 +6,50 @@ use superstep::core::time::Time;
 
 use crate::calendar::{Flexibility, Priority};
 
-/// What a sentence says.
+/// Parsed content of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NlParserData {
-    /// What is wanted.
+    /// Intent of the sentence.
     pub event_type: EventType,
-    /// What it is about.
+    /// Title of the event.
     #[serde(default)]
     pub title: Option<String>,
-    /// When it starts; of a question, the first moment asked about.
+    /// Start of the event; for a query, start of the queried time range.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub start_time: Option<Time>,
-    /// When it ends; of a question, the first moment not asked about.
+    /// End of the event; for a query, exclusive end of the queried time range.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub end_time: Option<Time>,
-    /// Who takes part: ids of members.
+    /// Ids of the participants.
     #[serde(default)]
     pub participants: Vec<String>,
-    /// What is needed: ids of resources.
+    /// Ids of the required resources.
     #[serde(default)]
     pub resources: Vec<String>,
-    /// How it repeats: the value of RRULE.
+    /// Recurrence as a value of RRULE.
     #[serde(default)]
     pub recurrence_rule: Option<String>,
-    /// How much it matters.
+    /// Priority of the event.
     #[serde(default)]
     pub priority: Option<Priority>,
-    /// How far it may be moved.
+    /// Flexibility of the event.
     #[serde(default)]
     pub flexibility: Option<Flexibility>,
 }
 
-/// What is wanted.
+/// Intent of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventType {
-    /// Something new.
+    /// Create an event.
     Create,
-    /// A change.
+    /// Modify an event.
     Modify,
-    /// That something is not.
+    /// Cancel an event.
     Cancel,
-    /// To know something.
+    /// Query the calendar.
     Query,
 }

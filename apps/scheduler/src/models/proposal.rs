@@ -4,57 +4,57 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 
-/// An event on its way onto the calendar.
+/// A proposed event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProposedEvent {
-    /// Its id in the calendar.
+    /// Id of the event in the calendar.
     pub event_id: String,
-    /// What it is.
+    /// Title of the event.
     pub title: String,
-    /// When it starts.
+    /// Start of the event.
     #[schemars(with = "String")]
     pub start_time: Time,
-    /// When it ends.
+    /// End of the event.
     #[schemars(with = "String")]
     pub end_time: Time,
-    /// Who takes part.
+    /// Ids of the participants.
     pub participants: Vec<String>,
-    /// What it uses.
+    /// Ids of the resources.
     pub resources: Vec<String>,
-    /// How far it is.
+    /// Status of the event.
     pub status: EventStatus,
-    /// When it was proposed.
+    /// Time of the proposal.
     #[schemars(with = "String")]
     pub created_at: Time,
 }
 
-/// How far an event is on its way onto the calendar.
+/// Status of an event on its way to the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventStatus {
-    /// Somebody asked for it.
+    /// Proposed by a user.
     Proposed,
-    /// Nothing stands in its way.
+    /// Checked, without blocking conflicts.
     Validated,
-    /// It is on the calendar.
+    /// On the calendar.
     Confirmed,
-    /// It will not be.
+    /// Rejected.
     Rejected,
 }
 
-/// What a step found.
+/// Validation result of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ValidationResult {
-    /// Which step.
+    /// The validated step.
     pub step: ValidationStep,
-    /// Whether all is well.
+    /// True if the step has no issues.
     pub passed: bool,
-    /// When.
+    /// Time of the validation.
     #[schemars(with = "String")]
     pub timestamp: Time,
-    /// What is not.
+    /// Issues of the step.
     #[serde(default)]
     pub issues: Vec<String>,
 }

@@ -4,26 +4,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// An answer to a question.
+/// Result of a query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueryData {
-    /// What was asked.
+    /// Kind of the query.
     pub query_type: QueryType,
-    /// The answer: `free`, `events`, `resources`, or `fits`, `conflicts` and `slots`.
+    /// Results: `free`, `events`, `resources`, or `fits`, `conflicts` and `slots`.
     pub results: Map<String, Value>,
 }
 
-/// What can be asked.
+/// Kind of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryType {
-    /// When people are free.
+    /// Free times of members.
     Availability,
-    /// What is on the calendar.
+    /// Events on the calendar.
     EventLookup,
-    /// Whether a thing can be had.
+    /// Availability of a resource.
     ResourceStatus,
-    /// Whether something would fit.
+    /// Conflicts of an event, or of the calendar.
     ConflictCheck,
 }

@@ -5,81 +5,81 @@ use serde::{Deserialize, Serialize};
 
 use super::slots::Score;
 
-/// One thing that a way out changes.
+/// One change of a resolution.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResolutionChange {
-    /// Of which event.
+    /// Id of the changed event.
     pub event_id: Option<String>,
-    /// Which field: `start_time`, `end_time`, `resources`, `constraint:<id>`.
+    /// Changed field: `start_time`, `end_time`, `resources`, `constraint:<id>`.
     pub field: Option<String>,
-    /// What it was.
+    /// Value before the change.
     pub old_value: Option<String>,
-    /// What it becomes.
+    /// Value after the change.
     pub new_value: Option<String>,
-    /// What happens to the event.
+    /// Action applied to the event.
     pub action: Option<ChangeAction>,
 }
 
-/// What happens to an event.
+/// Action applied to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeAction {
-    /// It is at another time.
+    /// Moves the event to another time.
     Move,
-    /// It is not.
+    /// Cancels the event.
     Cancel,
-    /// It is shorter.
+    /// Shortens the event.
     Shorten,
-    /// It is in two parts.
+    /// Splits the event into two parts.
     Split,
 }
 
-/// One way out.
+/// A proposed resolution of conflicts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProposedResolution {
-    /// Its id: `res_1`, `res_2` and so on, the best first.
+    /// Id of the resolution: `res_1`, `res_2` and so on, best first.
     pub resolution_id: String,
-    /// How it works.
+    /// Strategy of the resolution.
     pub strategy: Strategy,
-    /// How good it is.
+    /// Score of the resolution.
     pub score: Score,
-    /// What it does, in a sentence.
+    /// Description in a sentence.
     pub description: String,
-    /// What it changes.
+    /// Changes that the resolution makes.
     pub changes: Vec<ResolutionChange>,
-    /// The ids of the conflicts that are gone with it.
+    /// Ids of the resolved conflicts.
     pub conflicts_resolved: Vec<String>,
-    /// What is lost with it.
+    /// Side effects of the resolution.
     pub side_effects: Vec<String>,
 }
 
-/// How a way out works.
+/// Strategy of a resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// Something is at another time.
+    /// Moves an event.
     MoveEvent,
-    /// Something is shorter.
+    /// Shortens an event.
     ShortenEvent,
-    /// Something is in two parts.
+    /// Splits an event into two parts.
     SplitEvent,
-    /// Something is not.
+    /// Cancels an event.
     CancelEvent,
-    /// A soft rule is broken.
+    /// Violates a soft constraint.
     OverrideConstraint,
-    /// Another thing of the same kind is used.
+    /// Uses another resource of the same kind.
     AlternativeResource,
 }
 
-/// All ways out.
+/// All proposed resolutions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "RawResolutionData")]
 pub struct ResolutionData {
-    /// The best first.
+    /// Resolutions, best first.
     pub proposed_resolutions: Vec<ProposedResolution>,
-    /// The id of the best.
+    /// Id of the best resolution.
     pub recommended_resolution: Option<String>,
 }
 

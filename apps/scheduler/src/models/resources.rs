@@ -3,30 +3,30 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether one thing can be had.
+/// Availability of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceAvailability {
-    /// Which.
+    /// Id of the resource.
     pub resource_id: String,
-    /// What it is called.
+    /// Name of the resource.
     pub resource_name: String,
-    /// Whether it can.
+    /// True if the resource is available.
     pub available: bool,
-    /// The most that use it at one moment.
+    /// Maximum number of events that use the resource at the same time.
     pub current_capacity: u32,
-    /// How many may.
+    /// Capacity of the resource.
     pub max_capacity: u32,
-    /// The ids of the events that use it.
+    /// Ids of the events that use the resource.
     pub conflicts: Vec<String>,
 }
 
-/// Whether all things can be had.
+/// Availability of all requested resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceManagerData {
-    /// One by one.
+    /// Availability of each resource.
     pub resource_availability: Vec<ResourceAvailability>,
-    /// Whether all can; true when none was asked for.
+    /// True if all resources are available, or if none was requested.
     pub all_resources_available: bool,
 }

@@ -4,21 +4,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 
-/// A time that would do.
+/// A candidate time for an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "RawTimeSlot")]
 pub struct TimeSlot {
-    /// When it starts.
+    /// Start of the slot.
     #[schemars(with = "String")]
     pub start_time: Time,
-    /// When it ends.
+    /// End of the slot.
     #[schemars(with = "String")]
     pub end_time: Time,
-    /// How good it is.
+    /// Score of the slot.
     pub score: Score,
-    /// Who has time.
+    /// Ids of the participants who are available.
     pub available_participants: Vec<String>,
-    /// Soft rules that it breaks, in words.
+    /// Descriptions of the violated soft constraints.
     pub constraint_violations: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl TryFrom<RawTimeSlot> for TimeSlot {
     }
 }
 
-/// How good something is, from 0 to 1.
+/// Score of a candidate, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Score(#[schemars(range(min = 0.0, max = 1.0))] f64);
@@ -80,13 +80,13 @@ impl From<Score> for f64 {
     }
 }
 
-/// All times that would do.
+/// Candidate times for an event.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulingData {
-    /// The best first.
+    /// Candidate times, best first.
     pub candidate_times: Vec<TimeSlot>,
-    /// When the best starts.
+    /// Start of the best candidate.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub recommended_time: Option<Time>,

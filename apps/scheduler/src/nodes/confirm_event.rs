@@ -22,11 +22,11 @@ use crate::state_utils::{validate_state_transition, with_transition};
 use crate::store::IdempotentResult;
 use crate::store::audit::{AuditEntry, RecordKind};
 
-/// What the user says.
+/// Answer to a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmationAnswer {
-    /// Whether the calendar is written.
+    /// Write the change to the calendar.
     pub confirm: bool,
 }
 

@@ -20,61 +20,61 @@ use crate::calendar::{CalendarSnapshot, Flexibility, Priority};
 use crate::models::{self, Confidence, EventType, QueryType};
 use crate::zone::NamedTimeZone;
 
-/// The meaning of what was said.
+/// Parsed content of the message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelParse {
-    /// `create` something new, `modify` or `cancel` what is on the calendar, `query` to know something.
+    /// Intent: `create` a new event, `modify` or `cancel` an existing one, `query` the calendar.
     pub event_type: EventType,
-    /// What a question asks for; null unless `event_type` is `query`.
+    /// Kind of the query; null unless `event_type` is `query`.
     #[serde(default)]
     pub query_type: Option<QueryType>,
-    /// What it is, without people, things and times.
+    /// Title of the event, without people, resources and times.
     #[serde(default)]
     pub title: Option<String>,
-    /// When it starts, as `2026-01-10T14:00` on the clocks of the family; null unless both day and time were said.
+    /// Local start such as `2026-01-10T14:00`; null unless both day and time were given.
     #[serde(default)]
     pub start_time: Option<String>,
-    /// When it ends; null unless that or a length was said.
+    /// Local end; null unless an end or a duration was given.
     #[serde(default)]
     pub end_time: Option<String>,
-    /// Where only a stretch of time was said, as `Saturday afternoon`: its start.
+    /// Start of the time range if only a range was given, such as `Saturday afternoon`.
     #[serde(default)]
     pub earliest: Option<String>,
-    /// The end of that stretch.
+    /// End of that time range.
     #[serde(default)]
     pub latest: Option<String>,
-    /// Whether it is a matter of whole days.
+    /// True if the event lasts whole days.
     #[serde(default)]
     pub is_all_day: bool,
-    /// Ids of members; a name that is in no list as it was said.
+    /// Ids of members; names that are in no list, as they were written.
     #[serde(default)]
     pub participants: Vec<String>,
-    /// Ids of things; a name that is in no list as it was said.
+    /// Ids of resources; names that are in no list, as they were written.
     #[serde(default)]
     pub resources: Vec<String>,
-    /// How it repeats: the value of RRULE.
+    /// Recurrence as a value of RRULE.
     #[serde(default)]
     pub recurrence_rule: Option<String>,
-    /// How much it matters, if that was said.
+    /// Priority of the event, if it was given.
     #[serde(default)]
     pub priority: Option<Priority>,
-    /// How far it may be moved, if that was said.
+    /// Flexibility of the event, if it was given.
     #[serde(default)]
     pub flexibility: Option<Flexibility>,
-    /// Ids of all events that may be meant, for `modify` and `cancel`.
+    /// Ids of all events that match the request, for `modify` and `cancel`.
     #[serde(default)]
     pub events: Vec<String>,
-    /// The start of the one of a series that is meant, if that was said.
+    /// Start of the selected instance of a series, if it was given.
     #[serde(default)]
     pub occurrence: Option<String>,
-    /// Which of a series, if that was said.
+    /// Instances of a series to change, if they were given.
     #[serde(default)]
     pub scope: Option<SeriesScope>,
-    /// What a change does besides the time.
+    /// Changes of the event other than its time.
     #[serde(default)]
     pub edit: EventEdit,
-    /// How sure you are, from 0 to 1.
+    /// Confidence of this parse, from 0 to 1.
     pub confidence: Confidence,
 }
 

@@ -3,31 +3,31 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A step of the work on a request.
+/// A step in the processing of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowStep {
-    /// Nothing was done yet.
+    /// Nothing has been done yet.
     #[default]
     Start,
-    /// The words were read.
+    /// The request was parsed.
     NlParsing,
-    /// Times were looked for.
+    /// Candidate times were searched.
     Scheduling,
-    /// Things were looked at.
+    /// Resources were checked.
     #[serde(alias = "resource_manager")]
     ResourceCheck,
-    /// What stands in the way was looked for.
+    /// Conflicts were detected.
     ConflictDetection,
-    /// Ways out were looked for.
+    /// Resolutions were searched.
     Resolution,
-    /// A question was answered.
+    /// A query was answered.
     Query,
-    /// The user was asked what is meant.
+    /// A clarification was requested.
     Clarification,
     /// The calendar was written.
     Confirmation,
-    /// All was done.
+    /// The request is completed.
     Done,
 }
 
@@ -64,18 +64,18 @@ impl WorkflowStep {
     }
 }
 
-/// How a request stands.
+/// Status of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowStatus {
-    /// It is worked on.
+    /// The request is being processed.
     #[default]
     InProgress,
-    /// All was done.
+    /// The request is completed.
     Completed,
-    /// It cannot be done.
+    /// The request failed.
     Failed,
-    /// The user is asked something.
+    /// A question to the user is pending.
     AwaitingUser,
 }
 

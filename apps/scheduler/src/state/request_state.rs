@@ -49,57 +49,57 @@ pub(crate) struct ConfirmationDecision {
     pub(crate) task: String,
 }
 
-/// What the user said when asked.
+/// Answer to a clarification.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClarificationAnswer {
-    /// In words.
+    /// Answer as text.
     pub text: String,
-    /// Field by field.
+    /// Answer as fields.
     pub fields: ClarificationFields,
 }
 
-/// What the user said field by field.
+/// Fields of an answer to a clarification.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClarificationFields {
-    /// What it is.
+    /// Title of the event.
     pub title: Option<String>,
-    /// When it starts; without an offset on the family's wall.
+    /// Start of the event; without an offset in the local time of the family.
     pub start_time: Option<String>,
-    /// When it ends; without an offset on the family's wall.
+    /// End of the event; without an offset in the local time of the family.
     pub end_time: Option<String>,
-    /// Who takes part.
+    /// Ids of the participants.
     pub participants: Option<Vec<String>>,
-    /// What is needed.
+    /// Ids of the required resources.
     pub resources: Option<Vec<String>>,
-    /// Which event is meant.
+    /// Id of the selected event.
     pub event_id: Option<String>,
-    /// Names that are left out.
+    /// Unknown names to ignore.
     pub ignore: Vec<String>,
-    /// Names that the family gets to know; parents only.
+    /// Unknown names to add to the family; parents only.
     pub add: Vec<NewFamilyName>,
-    /// Whether what was understood is right.
+    /// Confirm that the request was parsed correctly.
     pub confirm: bool,
 }
 
-/// Somebody or something that the family gets to know.
+/// A new member or resource of the family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFamilyName {
-    /// The name, as it was asked about.
+    /// The name as it was written.
     pub name: String,
-    /// What it is the name of.
+    /// Kind of the name.
     pub kind: NewNameKind,
 }
 
-/// What a new name is the name of.
+/// Kind of a new name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NewNameKind {
-    /// Somebody.
+    /// A member.
     Person,
-    /// Something that is used.
+    /// A resource.
     Resource,
 }
 

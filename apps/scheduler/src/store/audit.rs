@@ -5,41 +5,41 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep::core::time::Time;
 
-/// One change of a family's calendar: everything that was written at once.
+/// A change of a family's calendar in one transaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuditEntry {
-    /// The revision that it made.
+    /// Revision that the change created.
     pub revision: u64,
-    /// When.
+    /// Time of the change.
     #[schemars(with = "String")]
     pub at: Time,
-    /// Who did it: the id of a member, or the name of what did it by itself.
+    /// Author of the change: the id of a member, or the name of an automatic job.
     pub who: String,
-    /// What was done, in a word.
+    /// Name of the action.
     pub action: String,
-    /// The revision that it takes back.
+    /// Revision that this change undoes.
     #[serde(default)]
     pub undoes: Option<u64>,
-    /// The piece of work that did it, where that must not be done twice.
+    /// Idempotency key of the change, if it must not be applied twice.
     #[serde(default)]
     pub task: Option<String>,
-    /// All that it touched.
+    /// All changed records.
     pub images: Vec<RecordChange>,
 }
 
-/// One thing before and after a change.
+/// A record before and after a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordChange {
-    /// What kind of thing.
+    /// Kind of the record.
     pub kind: RecordKind,
-    /// Its id; empty for all conflicts together.
+    /// Id of the record; empty for the conflicts, which are one record.
     pub id: String,
-    /// As it was; nothing when it is new.
+    /// The record before the change; absent if it is new.
     #[serde(default)]
     pub before: Option<Value>,
-    /// As it is; nothing when it is gone.
+    /// The record after the change; absent if it was removed.
     #[serde(default)]
     pub after: Option<Value>,
 }
@@ -52,19 +52,19 @@ impl RecordChange {
     }
 }
 
-/// What kind of thing was changed.
+/// Kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordKind {
-    /// The family itself.
+    /// The family.
     Family,
     /// A member.
     Member,
     /// A calendar.
     Calendar,
-    /// A thing that is shared.
+    /// A resource.
     Resource,
-    /// A rule.
+    /// A constraint.
     Rule,
     /// An event.
     Event,

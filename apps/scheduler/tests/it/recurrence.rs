@@ -70,7 +70,7 @@ fn rules_fall_when_dateutil_says() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
-/// R-FAM-97: where dateutil returns a nonexistent local time, ours is later by the gap.
+/// R-FAM-97: if dateutil returns a nonexistent local time, the scheduler returns it later by the gap.
 #[test]
 fn times_that_clocks_skip_move_forward_by_the_gap() {
     let skipped: Vec<_> = fixture().into_iter().flat_map(|case| case.skipped_by_clocks).collect();

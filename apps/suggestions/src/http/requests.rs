@@ -56,18 +56,18 @@ fn language(accepted: &str) -> Option<String> {
     is_language.then(|| first.to_ascii_lowercase())
 }
 
-/// Which posts.
+/// Filter and page of a list of posts.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListPostsParams {
-    /// At most this many; 50 unless said, 200 at most.
+    /// Maximum number of posts, 1 to 200; default 50.
     #[param(value_type = Option<usize>)]
     limit: Option<String>,
-    /// Only those with this tag.
+    /// Only posts with this tag.
     tag: Option<String>,
-    /// `question`, `offer` or `event`.
+    /// Only posts of this kind: `question`, `offer` or `event`.
     mode: Option<String>,
-    /// Only those behind the post that `next` of a former page named.
+    /// Value of `next` from the previous page; the list starts after that post.
     after: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl ListPostsParams {
     }
 }
 
-/// A post to write. Held against its rules as a whole, so that every one that is broken is named.
+/// A post to create. All fields are validated together, so that the response lists every violation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct CreatePostRequest(Value);
@@ -110,45 +110,45 @@ impl CreatePostRequest {
     }
 }
 
-/// A post to write, as it is described.
+/// A post to create, as documented.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes what `NewPost::read` reads")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct CreatePostSchema {
-    /// What it says: up to 500 characters and three sentences.
+    /// Text of the post: up to 500 characters and three sentences.
     text: String,
-    /// What it is about: up to 5, of 20 characters each.
+    /// Topics of the post: up to 5 tags of up to 20 characters each.
     tags: Option<Vec<String>>,
-    /// `question` unless said, `offer` or `event`.
+    /// Purpose of the post: `question` (default), `offer` or `event`.
     mode: Option<String>,
-    /// How long it stays: `1h`, `24h` unless said, `72h` or `7d`.
+    /// Time to live of the post: `1h`, `24h` (default), `72h` or `7d`.
     ttl: Option<String>,
-    /// Who writes it.
+    /// Id of the author.
     author_id: Option<String>,
-    /// The name of who writes it.
+    /// Display name of the author.
     author_name: Option<String>,
-    /// Where: degrees north.
+    /// Latitude in degrees north.
     lat: Option<f64>,
-    /// Where: degrees east.
+    /// Longitude in degrees east.
     lng: Option<f64>,
 }
 
-/// What somebody does about a post.
+/// Engagement with a post.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EngagementRequest {
-    /// `interested` or `join`.
+    /// Kind of engagement: `interested` or `join`.
     #[schema(value_type = String)]
     pub(crate) kind: Engagement,
 }
 
-/// How suggestions are asked for.
+/// Options of a request for suggestions.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SuggestionsParams {
-    /// `1` for events.
+    /// `1` streams run events.
     stream: Option<String>,
-    /// Who decides: `local`, `direct`, a model of the settings, or one such as `groq/llama-3.1-8b-instant`.
+    /// Model: `local`, `direct`, a model of the settings, or a name such as `groq/llama-3.1-8b-instant`.
     pub(crate) model: Option<String>,
 }
 
@@ -164,11 +164,11 @@ impl SuggestionsParams {
     }
 }
 
-/// What is searched for.
+/// Query of a search.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchParams {
-    /// Words; at most 200 characters of them count.
+    /// Words to search for. Only the first 200 characters are used.
     #[serde(default)]
     q: String,
 }

@@ -59,13 +59,13 @@ pub struct PostPage {
     pub next: Option<String>,
 }
 
-/// What somebody does about a post.
+/// Kind of engagement with a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Engagement {
-    /// They want to know.
+    /// The user is interested.
     Interested,
-    /// They take part.
+    /// The user takes part.
     Join,
 }
 

@@ -81,49 +81,49 @@ pub(crate) const MOST_RESULTS: usize = 50;
 /// Maximum length of the title and of the description of a result, in characters.
 pub(crate) const LONGEST_RESULT: usize = 2_000;
 
-/// The arguments of `search_m365`, `search_docs` and `search_issues`.
+/// Arguments of `search_m365`, `search_docs` and `search_issues`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueryArguments {
-    /// A few words to search for, 1 to 200 characters; what is longer is cut at a word.
+    /// A few words to search for, 1 to 200 characters. A longer query is cut at a word boundary.
     pub(crate) query: String,
 }
 
-/// The arguments of `search_posts`.
+/// Arguments of `search_posts`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PostsArguments {
-    /// A few words to search for, 1 to 200 characters; what is longer is cut at a word.
+    /// A few words to search for, 1 to 200 characters. A longer query is cut at a word boundary.
     pub(crate) query: String,
-    /// A post that is not wanted among the results.
+    /// Id of a post to exclude from the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 200))]
     pub(crate) exclude_post_id: Option<String>,
 }
 
-/// The arguments of `generate_action_hint`.
+/// Arguments of `generate_action_hint`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct HintArguments {
-    /// What the post says.
+    /// Text of the post.
     #[schemars(length(min = 1, max = LONGEST_POST))]
     pub(crate) post_text: String,
-    /// The results to choose from, the best first.
+    /// Results to choose from, best first.
     #[schemars(length(max = MOST_RESULTS))]
     pub(crate) search_results: Vec<SearchResult>,
 }
 
-/// A result, as far as a hint needs it.
+/// A search result with the fields that a hint needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchResult {
-    /// What it is called.
+    /// Title of the result.
     #[schemars(length(max = LONGEST_RESULT))]
     pub(crate) title: String,
-    /// What it says.
+    /// Excerpt of the result.
     #[schemars(length(max = LONGEST_RESULT))]
     pub(crate) description: String,
-    /// What it is.
+    /// Kind of the result.
     pub(crate) source_type: SourceType,
 }
 

@@ -8,7 +8,7 @@ use superstep::core::id::{RunId, ThreadId};
 use superstep::core::port::{Checkpointer, Commit, EventsQuery, Lease, StoredEvent};
 use superstep::core::value::AnyValue;
 
-#[cfg(feature = "sealed")]
+#[cfg(feature = "encrypted")]
 mod encrypted;
 #[cfg(feature = "key-value")]
 mod long_values;

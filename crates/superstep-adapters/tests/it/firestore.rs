@@ -1,7 +1,7 @@
-//! Values under keys in Firestore: on Google's emulator, which the tests start themselves, and behind a server that fails.
+//! Tests of the Firestore key-value store on Google's emulator, which they start, and behind a faulty server.
 //!
-//! Tests that need the emulator are in modules named `on_the_emulator`. Where it is not installed they fail; `cargo xtask test` leaves
-//! them out by that name then, and counts them as skipped.
+//! Tests that need the emulator are in modules named `on_the_emulator`. They fail if it is not installed;
+//! `cargo xtask test` then leaves them out by that name and counts them as skipped.
 
 use std::fs::File;
 use std::os::unix::process::parent_id;
@@ -19,7 +19,7 @@ mod chunked_values;
 mod faults;
 mod service_account;
 
-/// R-FWK-38: the suites for values and for checkpoints, against the real protocol.
+/// R-FWK-38: runs the conformance suites for values and checkpoints against the real protocol.
 mod on_the_emulator {
     use superstep_adapters::firestore::FirestoreKeyValue;
     #[cfg(feature = "key-value")]
@@ -27,7 +27,7 @@ mod on_the_emulator {
 
     mod values;
 
-    /// A store without anything in it.
+    /// Returns an empty store.
     fn store_of_values() -> FirestoreKeyValue {
         super::open(&super::options(&super::emulator(), &super::collection()))
     }
@@ -51,10 +51,10 @@ mod on_the_emulator {
 const PROJECT: &str = "superstep-test";
 const ONLY_NEW: PutOptions = PutOptions { if_absent: true, ttl: None };
 
-/// The address of the emulator that all tests share; whoever comes first starts it.
+/// Returns the address of the emulator that all tests share; the first test starts it.
 ///
 /// # Panics
-/// Where the emulator cannot be started, with what to install.
+/// Panics if the emulator cannot be started, and names the program to install.
 fn emulator() -> String {
     if let Some(problem) = missing() {
         panic!("this test needs Google's Firestore emulator: {problem}");
@@ -71,22 +71,22 @@ fn emulator() -> String {
     emulator.address()
 }
 
-/// A collection that no other test has.
+/// Returns the name of a collection that no other test has.
 fn collection() -> String {
     format!("test-{}", superstep_cluster::unique_name())
 }
 
-/// A store without anything in it, at an address.
+/// Opens a store with these options.
 fn open(options: &FirestoreOptions) -> FirestoreKeyValue {
     block_on(options.connect()).unwrap()
 }
 
-/// Options for a collection of its own on the emulator.
+/// Returns options for a collection on the emulator.
 fn options(address: &str, collection: &str) -> FirestoreOptions {
     FirestoreKeyValue::options(PROJECT).collection(collection).emulator(address)
 }
 
-/// How many documents a collection has on the emulator.
+/// Returns the number of documents of a collection on the emulator.
 fn count(address: &str, collection: &str) -> usize {
     let question = serde_json::json!({ "structuredQuery": {
         "from": [{ "collectionId": collection }],
@@ -96,7 +96,7 @@ fn count(address: &str, collection: &str) -> usize {
     answer.as_array().unwrap().iter().filter(|item| item.get("document").is_some()).count()
 }
 
-/// Asks the emulator without the store.
+/// Sends a request to the emulator directly, without the store.
 fn ask(address: &str, method: &str, body: &Value) -> Value {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let body = body.to_string();

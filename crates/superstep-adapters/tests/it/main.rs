@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[cfg(feature = "sealed")]
+#[cfg(feature = "encrypted")]
 mod encrypted;
-#[cfg(any(feature = "key-value", feature = "postgres", feature = "sealed", feature = "sqlite"))]
+#[cfg(any(feature = "key-value", feature = "postgres", feature = "encrypted", feature = "sqlite"))]
 mod events;
 #[cfg(feature = "firestore")]
 mod firestore;
@@ -16,7 +16,7 @@ mod langgraph;
 mod mcp;
 #[cfg(feature = "models")]
 mod models;
-#[cfg(all(feature = "sealed", feature = "spilled"))]
+#[cfg(all(feature = "encrypted", feature = "offloaded"))]
 mod offloaded;
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -30,5 +30,5 @@ mod server;
 mod sqlite;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod stored_fixtures;
-#[cfg(all(feature = "sealed", feature = "sqlite"))]
+#[cfg(all(feature = "encrypted", feature = "sqlite"))]
 mod transfer;

@@ -8,10 +8,10 @@ use superstep_assistant::{ConfigFile, Settings};
 
 use crate::error::CliError;
 
-/// What the assistant works with.
+/// Options of the assistant.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AssistantArgs {
-    /// Settings of the assistant: its data, handbook, policy, users, BigQuery, web, MCP servers; the sample unless told
+    /// Settings of the assistant: data, handbook, policy, users, BigQuery, web, MCP servers; default: the sample
     #[arg(long = "assistant", value_name = "FILE", env = "SUPERSTEP_ASSISTANT", hide_short_help = true)]
     pub(crate) file: Option<PathBuf>,
 }
@@ -32,13 +32,13 @@ impl AssistantArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoAssistant {
-    /// What is asked
+    /// Question for the assistant
     #[arg(long, value_name = "TEXT", default_value = "How many orders shipped late in October?")]
     pub(crate) ask: String,
-    /// Who asks; the sample knows ana, sam, mia, kim and guest
+    /// User who asks; the sample has ana, sam, mia, kim and guest
     #[arg(long, default_value = "ana")]
     pub(crate) user: String,
-    /// Who plans and answers: local (rules), a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    /// Model that plans and answers: local (rules), a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]

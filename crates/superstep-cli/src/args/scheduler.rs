@@ -5,24 +5,24 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
-/// Whose calendar it is.
+/// Options of the family scheduler.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FamilyArgs {
-    /// Family of the scheduler, JSON with family, members, calendars, resources and rules; a sample unless told
+    /// Family of the scheduler: JSON with family, members, calendars, resources and rules; default: a sample
     #[arg(long, value_name = "FILE", env = "SUPERSTEP_FAMILY", hide_short_help = true)]
     pub(crate) family: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoScheduler {
-    /// What is said
+    /// Request to the calendar
     #[arg(long, value_name = "TEXT", default_value = "When is everyone free this weekend?",
           value_parser = NonEmptyStringValueParser::new())]
     pub(crate) say: String,
-    /// Who says it; the sample knows mom, dad and emma
+    /// User who sends the request; the sample has mom, dad and emma
     #[arg(long, default_value = "mom")]
     pub(crate) user: String,
-    /// Who reads it: local (rules), or beside them a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    /// Model that reads it: local (rules), or also a model of superstep.toml or one such as groq/llama-3.1-8b-instant
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]

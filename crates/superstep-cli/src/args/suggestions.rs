@@ -11,13 +11,13 @@ use superstep_suggestions::{HOME, Settings};
 
 use crate::error::CliError;
 
-/// Where suggestions are looked for.
+/// Search sources of the suggestions agent.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SuggestionSourceArgs {
-    /// Folder with docs, issues and m365 in it, or with documents alone; sample data unless told
+    /// Folder with docs, issues and m365 in it, or with documents alone; default: sample data
     #[arg(long, value_name = "FOLDER", env = "SUPERSTEP_SUGGESTIONS", hide_short_help = true)]
     pub(crate) suggestions: Option<PathBuf>,
-    /// Address of Microsoft Graph, in place of a folder m365; SUPERSTEP_GRAPH_TOKEN has the token
+    /// URL of Microsoft Graph, in place of a folder m365; SUPERSTEP_GRAPH_TOKEN holds the token
     #[arg(long, value_name = "URL", env = "SUPERSTEP_GRAPH_URL", hide_short_help = true)]
     pub(crate) graph_url: Option<String>,
 }
@@ -60,13 +60,13 @@ fn token() -> Result<Option<Secret>, CliError> {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoSuggestions {
-    /// What somebody asks
+    /// Question to find suggestions for
     #[arg(long, value_name = "TEXT", conflicts_with = "id")]
     pub(crate) post: Option<String>,
-    /// A post of the sample
+    /// Id of a post of the sample
     #[arg(long, value_name = "ID", default_value = "p042")]
     pub(crate) id: String,
-    /// Who decides: local (rules), direct, a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
+    /// Model that decides: local (rules), direct, a model of superstep.toml, or one such as groq/llama-3.1-8b-instant
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]
@@ -81,11 +81,11 @@ pub(crate) struct EvalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvalTarget {
-    /// Is the right document among the first three, and does it help to look for more words?
+    /// Count the questions with the right document in the first three, with and without more search words
     Suggestions,
-    /// How many questions about the sample shop are answered right, and none wrong with confidence?
+    /// Count the questions about the sample shop with a right answer; none may be wrong with confidence
     Assistant,
-    /// How many sentences said to the sample family are understood, and none wrong that it is sure of?
+    /// Count the requests of the sample family that are read right; none may be wrong with confidence
     Scheduler,
 }
 
@@ -97,22 +97,22 @@ pub(crate) struct McpArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Offer tools over standard input and output, or over HTTP
+    /// Serve tools over standard input and output, or over HTTP
     Serve(McpServeArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct McpServeArgs {
-    /// Whose tools
+    /// Application that provides the tools
     pub(crate) tools: McpTools,
-    /// Listen here, in place of standard input and output
+    /// Address to listen on, in place of standard input and output
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) looking: SuggestionSourceArgs,
 }
 
-/// Whose tools.
+/// Applications that provide tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum McpTools {
     Suggestions,

@@ -82,7 +82,7 @@ fn get(address: &str, path: &str) -> Value {
 fn a_server_has_own_tables_the_web_and_tools_of_others() {
     let program = env!("CARGO_BIN_EXE_superstep");
     let library =
-        format!("[[servers]]\nname = 'library'\ncommand = '{program}'\nargs = ['mcp', 'serve', 'suggestions']\n");
+        format!("[[mcp_servers]]\nname = 'library'\ncommand = '{program}'\nargs = ['mcp', 'serve', 'suggestions']\n");
     let folder = installed("assistant-serve", &format!("[web]\nhosts = ['example.org']\n{library}"));
     let mut child = folder.command(&[&["serve", "--port", "0"][..], &FILE].concat()).spawn().unwrap();
     let mut url = String::new();
@@ -117,7 +117,7 @@ fn a_file_that_is_wrong_is_a_clear_error() {
             "`web` of `own/assistant.toml`",
         ),
         (
-            "profiles = 'who.json'\ndata = 'tables'\n[[servers]]\nname = 'library'\ncommand = './no-such-program'\n",
+            "profiles = 'who.json'\ndata = 'tables'\n[[mcp_servers]]\nname = 'library'\ncommand = './no-such-program'\n",
             69,
             "MCP server `library` of `servers`",
         ),

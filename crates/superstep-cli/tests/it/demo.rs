@@ -48,7 +48,7 @@ fn a_debate_is_told_by_rounds_and_voices() {
       moderator  Trust against speed: nobody has won.
 
     ---
-    threads are kept in .superstep/superstep.db; set `stores.checkpoints` for another place
+    threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
     done · [time] · [tokens] · thread debate-[id]
     [exit 0]
     ");

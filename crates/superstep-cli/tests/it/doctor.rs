@@ -78,7 +78,7 @@ fn the_report_of_something_broken_names_no_path() {
 fn the_doctor_tries_the_store() {
     let folder = Folder::new("store");
     folder.write("file", "");
-    let said = folder.run(&["doctor", "--set", "stores.checkpoints=sqlite:file/threads.db"]);
+    let said = folder.run(&["doctor", "--set", "storage.checkpointer=sqlite:file/threads.db"]);
     assert_eq!(said.code, 1);
     assert!(said.stdout.contains("broken store: sqlite: failed with SS-029"), "{}", said.stdout);
 }

@@ -12,7 +12,7 @@ fn a_question_without_a_terminal_ends_with_ten_and_the_command_that_answers() {
     let folder = Folder::new("waits");
     insta::assert_snapshot!(folder.run(&RUN).shown(), @r"
     ---
-    threads are kept in .superstep/superstep.db; set `stores.checkpoints` for another place
+    threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
      ? review    waits for an answer  [time]
      ? Send this answer?
        draft: Dear Ann

@@ -19,7 +19,7 @@ fn a_run_tells_its_result_on_stdout_and_its_nodes_on_stderr() {
       "title": "Foxes and dogs"
     }
     ---
-    threads are kept in .superstep/superstep.db; set `stores.checkpoints` for another place
+    threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
      ✓ title     title: Foxes and dogs  [time] · [tokens]
      ✓ shout     text: Foxes and dogs!  [time]
     done · [time] · [tokens] · thread titles-[id]
@@ -156,7 +156,7 @@ fn offline_makes_a_model_behind_the_network_an_error() {
     let said = folder.run(&["run", "talk", "--input", INPUT, "--offline", "--thread", "t1"]);
     insta::assert_snapshot!(said.shown(), @r#"
     ---
-    threads are kept in .superstep/superstep.db; set `stores.checkpoints` for another place
+    threads are kept in .superstep/superstep.db; set `storage.checkpointer` for another place
      ✓ note      text: fox, please  [time]
      ✗ say       model `far` is asked over the network, and `--offline` forbids it  [time]
     error[SS-026]: node `say`: model `far` is asked over the network, and `--offline` forbids it

@@ -15,7 +15,7 @@ use superstep::core::validation_error::ValidationError;
 use superstep::{Error, ErrorCode, ErrorKind};
 use utoipa::ToSchema;
 
-/// Why a request was refused, or what a run failed with.
+/// HTTP error of a request, or error of a run.
 ///
 /// ```
 /// use superstep::ErrorCode;
@@ -26,33 +26,33 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Problem(Box<ProblemBody>);
 
-/// What a refusal says.
+/// Body of a problem response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct ProblemBody {
-    /// The page about this kind of problem.
+    /// URL of the page about this kind of problem.
     #[serde(rename = "type")]
     kind: String,
-    /// What kind of problem, in words.
+    /// Short description of this kind of problem.
     title: String,
-    /// The HTTP status.
+    /// HTTP status.
     status: u16,
-    /// What is wrong this time.
+    /// Description of this occurrence.
     detail: String,
-    /// The stable code.
+    /// Stable error code.
     code: String,
-    /// What to do about it.
+    /// Advice for fixing the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// Every single thing that is wrong.
+    /// All validation errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<ProblemField>,
-    /// The thread it is about.
+    /// Thread that the problem is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     thread_id: Option<String>,
-    /// The checkpoint to go on from.
+    /// Checkpoint from which the run can be resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint_id: Option<String>,
-    /// Whether the same request may go well later.
+    /// True if the same request may succeed later.
     retryable: bool,
     #[serde(skip)]
     retry_after: Option<Duration>,
@@ -60,20 +60,20 @@ struct ProblemBody {
     internal: Option<String>,
 }
 
-/// One of several things that are wrong.
+/// A validation error of one value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ProblemField {
-    /// Where, as a JSON pointer; empty for the whole.
+    /// JSON pointer to the value; empty for the whole document.
     pub pointer: String,
-    /// The fact.
+    /// Description of the error.
     pub message: String,
-    /// What should stand there.
+    /// Expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What stands there.
+    /// Actual value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
-    /// What to do about it.
+    /// Advice for fixing the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

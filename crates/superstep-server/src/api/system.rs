@@ -23,61 +23,61 @@ pub(crate) fn routes() -> OpenApiRouter<RunService> {
 /// Timeout of the storage health check.
 const HEALTH_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// That the server lives.
+/// Response of the liveness check.
 #[derive(Serialize, ToSchema)]
 struct LivenessResponse {
     ok: bool,
 }
 
-/// How the server is.
+/// Health of the server.
 #[derive(Serialize, ToSchema)]
 struct HealthResponse {
-    /// `ok`, `degraded` when a store does not answer, `closing` when the server is about to stop.
+    /// Status: `ok`, `degraded` if the storage does not respond, `closing` during shutdown.
     status: &'static str,
-    /// The version of the server.
+    /// Version of the server.
     version: &'static str,
-    /// How long it has been up, in seconds.
+    /// Uptime in seconds.
     #[serde(rename = "up_seconds")]
     uptime_seconds: u64,
-    /// Where things are kept.
+    /// Health of the storage.
     #[serde(rename = "stores")]
     storage: StorageHealth,
-    /// The models that are set up.
+    /// Configured models.
     models: Vec<ModelSummary>,
-    /// The graphs that are served.
+    /// Names of the served graphs.
     graphs: Vec<String>,
-    /// What it drives.
+    /// Active runs and their limit.
     runs: RunsHealth,
 }
 
-/// Where things are kept, and whether they answer.
+/// Health of the storage.
 #[derive(Serialize, ToSchema)]
 struct StorageHealth {
-    /// `memory`, `sqlite` or `postgres`.
+    /// Backend: `memory`, `sqlite` or `postgres`.
     kind: &'static str,
-    /// Whether checkpoints can be read.
+    /// True if checkpoints can be read.
     checkpoints: bool,
-    /// Whether records can be read.
+    /// True if records can be read.
     records: bool,
 }
 
-/// What the server drives.
+/// Active runs and their limit.
 #[derive(Serialize, ToSchema)]
 struct RunsHealth {
-    /// How many runs there are.
+    /// Number of active runs.
     running: usize,
-    /// How many there may be.
+    /// Maximum number of concurrent runs.
     #[serde(rename = "at_most")]
     max_concurrent: usize,
 }
 
-/// Says that the process lives. Asks nobody.
+/// Returns 200 while the process is alive; checks nothing else.
 #[utoipa::path(get, path = "/ok", tag = "system", responses((status = OK, body = LivenessResponse)))]
 async fn ok() -> Json<LivenessResponse> {
     Json(LivenessResponse { ok: true })
 }
 
-/// Says how the server is: 503 when a store does not answer or the server is about to stop.
+/// Returns the health of the server: 503 if the storage does not respond or the server is shutting down.
 #[utoipa::path(
     get, path = "/api/health", tag = "system",
     responses((status = OK, body = HealthResponse), (status = SERVICE_UNAVAILABLE, body = HealthResponse))
@@ -108,7 +108,7 @@ async fn health(State(desk): State<RunService>) -> impl IntoResponse {
     (if status == "ok" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(health))
 }
 
-/// Everything measured so far, in the text format of Prometheus.
+/// Returns all metrics in the Prometheus text format.
 #[utoipa::path(get, path = "/metrics", tag = "system", responses((status = OK, body = String)))]
 async fn metrics(State(desk): State<RunService>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, Metrics::CONTENT_TYPE)], desk.metrics().render())

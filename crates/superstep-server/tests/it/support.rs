@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// State of a tale written in rounds.
+/// State of a story that is written in rounds.
 #[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StoryState {
     #[state(required)]
@@ -114,7 +114,7 @@ fn graph(gate: &Arc<Semaphore>) -> Arc<dyn superstep_server::ServedGraph> {
     })
 }
 
-/// What a tale is asked for with.
+/// Request to start a story.
 #[derive(Deserialize, JsonSchema, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct NewStory {

@@ -21,7 +21,7 @@ pub(super) fn tool_name(agent: &str) -> String {
 
 #[derive(Deserialize, JsonSchema)]
 struct HandoffArgs {
-    /// What it shall do, in a sentence.
+    /// Task of the other agent, in one sentence.
     #[serde(default, rename = "task")]
     _task: Option<String>,
 }

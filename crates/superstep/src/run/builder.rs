@@ -32,7 +32,7 @@ use crate::run::multitask::{MultitaskStrategy, ThreadQueues};
 use crate::store::SharedStore;
 use crate::telemetry::{RunObserver, RunUsage, TelemetryConfig};
 
-/// What a run is started with.
+/// Start input of a run: values, a continuation or resume values.
 pub(crate) enum StartInput {
     Values(UncheckedUpdate),
     Continue,

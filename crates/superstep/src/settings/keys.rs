@@ -67,7 +67,7 @@ pub(crate) const NO_SETTINGS: &[&str] = &[
 pub(crate) const PROVIDERS: &[&str] =
     &["anthropic", "azure", "google", "local/rules", "local/weights", "openai", "replay", "scripted"];
 
-/// Values of `stores.durability`.
+/// Values of `storage.durability`.
 pub(crate) const DURABILITIES: &[&str] = &["sync", "async", "exit"];
 
 /// Values of `server.port_in_use`.
@@ -104,61 +104,61 @@ pub(crate) const KEYS: &[SettingKey] = &[
         "graphs.<name>.kind",
         SettingType::Choice(GRAPH_KINDS),
         None,
-        "format of the file; by default what its name ends in",
+        "format of the file; default: by its extension",
     ),
-    key("models.<name>.provider", SettingType::Provider, None, "who answers; required"),
-    key("models.<name>.model", SettingType::Text, None, "name of the model at the provider; required for remote ones"),
-    key("models.<name>.base_url", SettingType::Address, None, "address of the provider, where it is not the usual one"),
-    key("models.<name>.api_key", SettingType::Secret, None, "key for the provider"),
-    key("stores.checkpoints", SettingType::Store, Some("memory"), "where threads are kept"),
-    key("stores.url", SettingType::Secret, None, "address of the database; required for `postgres`"),
+    key("models.<name>.provider", SettingType::Provider, None, "provider of the model; required"),
+    key("models.<name>.model", SettingType::Text, None, "name of the model at the provider; required for remote providers"),
+    key("models.<name>.base_url", SettingType::Address, None, "base URL of the provider; default: the public one"),
+    key("models.<name>.api_key", SettingType::Secret, None, "API key of the provider"),
+    key("storage.checkpointer", SettingType::Store, Some("memory"), "checkpointer of the threads"),
+    key("storage.url", SettingType::Secret, None, "URL of the database; required for `postgres`"),
     key(
-        "stores.durability",
+        "storage.durability",
         SettingType::Choice(DURABILITIES),
         Some("sync"),
-        "when a superstep is on disk: before the next starts, soon after, or only at the end of the run",
+        "when a superstep is written to disk: before the next one starts, in the background, or at the end of the run",
     ),
     key(
-        "servers.<name>.command",
+        "mcp_servers.<name>.command",
         SettingType::Words,
         None,
         "program and arguments of an MCP server started over stdio",
     ),
-    key("servers.<name>.env.<variable>", SettingType::Open, None, "variable given to that program"),
-    key("servers.<name>.url", SettingType::Address, None, "address of an MCP server reached over HTTP"),
+    key("mcp_servers.<name>.env.<variable>", SettingType::Open, None, "environment variable of that program"),
+    key("mcp_servers.<name>.url", SettingType::Address, None, "URL of an MCP server over HTTP"),
     key("server.host", SettingType::Text, Some("127.0.0.1"), "address the server listens on"),
-    key("server.port", SettingType::Count(0, 65_535), Some("8123"), "port the server listens on; 0 takes a free one"),
+    key("server.port", SettingType::Count(0, 65_535), Some("8123"), "port the server listens on; 0 selects a free port"),
     key(
         "server.port_in_use",
         SettingType::Choice(PORTS_IN_USE),
         Some("error"),
-        "what happens when the port is taken: an error, or the next free one",
+        "if the port is in use: fail, or use the next free port",
     ),
     key(
         "server.allowed_hosts",
         SettingType::List,
         Some("[]"),
-        "names the server may be asked by, besides those of loopback",
+        "permitted `Host` names, in addition to loopback names",
     ),
     key(
         "server.allowed_origins",
         SettingType::List,
         Some("[]"),
-        "origins whose pages may ask the server, besides its own",
+        "permitted origins of web pages, in addition to the server's own",
     ),
-    key("server.body_limit", SettingType::Count(1, 1 << 30), Some("65536"), "most bytes of the body of a request"),
-    key("server.max_runs", SettingType::Count(1, 65_536), Some("256"), "most runs the server drives at once"),
-    key("server.drain", SettingType::Duration, Some("8s"), "how long supersteps may still take when the server stops"),
+    key("server.body_limit", SettingType::Count(1, 1 << 30), Some("65536"), "maximum size of a request body, in bytes"),
+    key("server.max_concurrent_runs", SettingType::Count(1, 65_536), Some("256"), "maximum number of concurrent runs"),
+    key("server.drain_timeout", SettingType::Duration, Some("8s"), "time for running supersteps to finish when the server stops"),
     key(
-        "server.resume",
+        "server.recovery",
         SettingType::Choice(RESUMES),
         Some("auto"),
-        "runs that died with the server: taken up when it starts, or when somebody asks",
+        "runs interrupted by a crash: recovered at startup, or only on request",
     ),
-    key("limits.recursion_limit", SettingType::Count(1, MOST_STEPS), Some("25"), "most supersteps of one run"),
-    key("limits.max_concurrency", SettingType::Count(1, 65_536), None, "most tasks of one superstep that run at once"),
-    key("limits.run_timeout", SettingType::Duration, None, "longest time of one run"),
-    key("limits.node_timeout", SettingType::Duration, None, "longest time of one node, where the node sets none"),
+    key("limits.recursion_limit", SettingType::Count(1, MOST_STEPS), Some("25"), "maximum number of supersteps of a run"),
+    key("limits.max_concurrency", SettingType::Count(1, 65_536), None, "maximum number of concurrent tasks of a superstep"),
+    key("limits.run_timeout", SettingType::Duration, None, "maximum duration of a run"),
+    key("limits.node_timeout", SettingType::Duration, None, "maximum duration of a node that sets no timeout"),
 ];
 
 impl SettingKey {

@@ -63,7 +63,7 @@ mod tests {
     const FILE: &str = "
         secrets_file = 'secrets.toml'
         graphs.chat.path = 'chat.json'
-        stores = { checkpoints = 'postgres', url = 'secret:db' }
+        storage = { checkpointer = 'postgres', url = 'secret:db' }
         server.port = 1
     ";
 
@@ -85,7 +85,7 @@ mod tests {
         let settings = Settings::load(Some(&file), &[("server.port".into(), "2".into())]).unwrap();
         assert_eq!(settings.server.port, 2);
         assert!(format!("{:?}", settings.graphs).contains(&*folder.join("chat.json").to_string_lossy()));
-        let CheckpointerSettings::Postgres(url) = &settings.stores.checkpointer else { panic!("it is set") };
+        let CheckpointerSettings::Postgres(url) = &settings.storage.checkpointer else { panic!("it is set") };
         assert_eq!(url.expose(), "postgres://MARKER");
         std::fs::remove_dir_all(folder).unwrap();
     }

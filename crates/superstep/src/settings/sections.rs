@@ -62,7 +62,6 @@ pub struct ModelSettings {
 #[non_exhaustive]
 pub struct StorageSettings {
     /// Checkpointer.
-    #[serde(rename = "checkpoints")]
     pub checkpointer: CheckpointerSettings,
     /// Durability of commits.
     pub durability: Durability,
@@ -162,39 +161,39 @@ impl Layers {
         })
     }
 
-    /// Builds the section `stores`.
-    pub(crate) fn stores(&mut self) -> Option<StorageSettings> {
-        let durability = match self.text("stores.durability").as_deref() {
+    /// Builds the section `storage`.
+    pub(crate) fn storage(&mut self) -> Option<StorageSettings> {
+        let durability = match self.text("storage.durability").as_deref() {
             Some("async") => Durability::Async,
             Some("exit") => Durability::Exit,
             _ => Durability::Sync,
         };
-        let checkpoints = self.text("stores.checkpoints")?;
-        let checkpoints = match checkpoints.strip_prefix("sqlite:") {
+        let checkpointer = self.text("storage.checkpointer")?;
+        let checkpointer = match checkpointer.strip_prefix("sqlite:") {
             Some(path) => CheckpointerSettings::Sqlite(path.into()),
-            None if checkpoints == "postgres" => {
-                self.demand("stores.url");
+            None if checkpointer == "postgres" => {
+                self.demand("storage.url");
                 return self
-                    .secret("stores.url")
+                    .secret("storage.url")
                     .map(CheckpointerSettings::Postgres)
-                    .map(|checkpoints| StorageSettings { checkpointer: checkpoints, durability });
+                    .map(|checkpointer| StorageSettings { checkpointer, durability });
             }
             None => CheckpointerSettings::Memory,
         };
-        if self.entries.contains_key("stores.url") {
+        if self.entries.contains_key("storage.url") {
             let fault =
-                ValidationError::new("`stores.url` belongs to `postgres`, which `stores.checkpoints` does not name");
+                ValidationError::new("`storage.url` belongs to `postgres`, which `storage.checkpointer` does not name");
             self.refuse_at(
-                "stores.url",
-                fault.with_help("set `stores.checkpoints` to `postgres`, or remove `stores.url`"),
+                "storage.url",
+                fault.with_help("set `storage.checkpointer` to `postgres`, or remove `storage.url`"),
             );
         }
-        Some(StorageSettings { checkpointer: checkpoints, durability })
+        Some(StorageSettings { checkpointer, durability })
     }
 
-    /// Builds the section `servers`.
-    pub(crate) fn servers(&mut self) -> BTreeMap<String, McpServerSettings> {
-        self.each("servers", |layers, at| {
+    /// Builds the section `mcp_servers`.
+    pub(crate) fn mcp_servers(&mut self) -> BTreeMap<String, McpServerSettings> {
+        self.each("mcp_servers", |layers, at| {
             let (command, url) = (format!("{at}.command"), format!("{at}.url"));
             let env = layers.environment_of(&format!("{at}.env."));
             match (layers.entries.contains_key(&command), layers.entries.contains_key(&url)) {

@@ -24,37 +24,35 @@ pub struct ServerSettings {
     /// Maximum size of a request body in bytes.
     pub body_limit: u32,
     /// Maximum number of concurrent runs.
-    pub max_runs: u32,
+    pub max_concurrent_runs: u32,
     /// Time for running supersteps to finish when the server stops.
     #[serde(serialize_with = "as_text")]
-    #[serde(rename = "drain")]
     pub drain_timeout: Duration,
     /// Recovery of runs whose server process died.
-    #[serde(rename = "resume")]
     pub recovery: RecoveryMode,
 }
 
 /// Behavior if the port is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
 pub enum PortInUse {
     /// The server does not start.
     #[default]
-    Refuse,
+    #[serde(rename = "error")]
+    Fail,
     /// The next free port is used.
+    #[serde(rename = "next")]
     NextFree,
 }
 
 /// Recovery of runs whose server process died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
 pub enum RecoveryMode {
     /// Runs are recovered when the server starts.
     #[default]
-    #[serde(rename = "automatically")]
+    #[serde(rename = "auto")]
     Automatic,
     /// Runs are marked, and recovered on request.
-    #[serde(rename = "on_request")]
+    #[serde(rename = "manual")]
     Manual,
 }
 
@@ -67,9 +65,9 @@ impl Layers {
     pub(crate) fn server(&self) -> Option<ServerSettings> {
         let port_in_use = match self.text("server.port_in_use").as_deref() {
             Some("next") => PortInUse::NextFree,
-            _ => PortInUse::Refuse,
+            _ => PortInUse::Fail,
         };
-        let resume = match self.text("server.resume").as_deref() {
+        let recovery = match self.text("server.recovery").as_deref() {
             Some("manual") => RecoveryMode::Manual,
             _ => RecoveryMode::Automatic,
         };
@@ -80,9 +78,9 @@ impl Layers {
             allowed_hosts: self.texts("server.allowed_hosts")?,
             allowed_origins: self.texts("server.allowed_origins")?,
             body_limit: self.count("server.body_limit")?,
-            max_runs: self.count("server.max_runs")?,
-            drain_timeout: self.duration("server.drain")?,
-            recovery: resume,
+            max_concurrent_runs: self.count("server.max_concurrent_runs")?,
+            drain_timeout: self.duration("server.drain_timeout")?,
+            recovery,
         })
     }
 

@@ -20,16 +20,16 @@ api_key = "env:GROQ_API_KEY"
 [models.rules]
 provider = "local/rules"
 
-[stores]
-checkpoints = "postgres"
+[storage]
+checkpointer = "postgres"
 url = "secret:database"
 durability = "async"
 
-[servers.git]
+[mcp_servers.git]
 command = ["npx", "-y", "git-server"]
 env = { LANG = "C", GIT_TOKEN = "file:run/token" }
 
-[servers.search]
+[mcp_servers.search]
 url = "env:SEARCH_URL"
 
 [limits]
@@ -42,7 +42,7 @@ fn sources() -> SettingsSources<'static> {
         ("GROQ_API_KEY", "MARKER-groq"),
         ("SEARCH_URL", "https://search.example/?key=MARKER-search"),
         ("SUPERSTEP_MODELS__RULES__API_KEY", "MARKER-literal"),
-        ("SUPERSTEP_SERVERS__GIT__ENV__DEBUG", "MARKER-debug"),
+        ("SUPERSTEP_MCP_SERVERS__GIT__ENV__DEBUG", "MARKER-debug"),
     ];
     SettingsSources::new().toml("superstep.toml", FILE).environment(environment).files(|path| match path {
         "secrets.toml" => Ok("database = 'postgres://MARKER-database'".to_owned()),
@@ -63,7 +63,7 @@ fn problems(text: &str) -> Vec<String> {
 
 /// R-FWK-54: `superstep.toml` names graphs, models, stores, servers, limits.
 #[test]
-fn the_file_names_graphs_models_stores_servers_and_limits() {
+fn the_file_names_graphs_models_storage_mcp_servers_and_limits() {
     let settings = Settings::parse(&sources()).unwrap();
     insta::assert_snapshot!(toml::to_string(&settings).unwrap(), @r#"
     [graphs.chat]
@@ -83,40 +83,40 @@ fn the_file_names_graphs_models_stores_servers_and_limits() {
     provider = "local/rules"
     api_key = "***"
 
-    [stores]
+    [storage]
     durability = "async"
 
-    [stores.checkpoints]
+    [storage.checkpointer]
     postgres = "***"
 
-    [servers.git.command]
+    [mcp_servers.git.command]
     argv = ["npx", "-y", "git-server"]
 
-    [servers.git.command.env]
+    [mcp_servers.git.command.env]
     DEBUG = "***"
     GIT_TOKEN = "***"
     LANG = "C"
 
-    [servers.search]
+    [mcp_servers.search]
     url = "***"
 
     [server]
     host = "127.0.0.1"
     port = 8123
-    port_in_use = "refuse"
+    port_in_use = "error"
     allowed_hosts = []
     allowed_origins = []
     body_limit = 65536
-    max_runs = 256
-    drain = "8s"
-    resume = "automatically"
+    max_concurrent_runs = 256
+    drain_timeout = "8s"
+    recovery = "auto"
 
     [limits]
     recursion_limit = 40
     run_timeout = "5m"
     "#);
     assert_eq!(settings.models["fast"].api_key.as_ref().unwrap().expose(), "MARKER-groq");
-    let McpServerSettings::Command { env, .. } = &settings.servers["git"] else { panic!("it has a command") };
+    let McpServerSettings::Command { env, .. } = &settings.mcp_servers["git"] else { panic!("it has a command") };
     assert_eq!(env["GIT_TOKEN"].expose(), "MARKER-token");
 }
 
@@ -126,8 +126,8 @@ fn without_any_source_every_setting_has_its_default() {
     let (limits, server) = (&settings.limits, &settings.server);
     assert_eq!((limits.recursion_limit, limits.max_concurrency, limits.run_timeout), (25, None, None));
     assert_eq!((server.host.as_str(), server.port), ("127.0.0.1", 8123));
-    assert!(matches!(settings.stores.checkpointer, CheckpointerSettings::Memory));
-    assert_eq!(settings.stores.durability, Durability::Sync);
+    assert!(matches!(settings.storage.checkpointer, CheckpointerSettings::Memory));
+    assert_eq!(settings.storage.durability, Durability::Sync);
     assert!(settings.explain().iter().all(|row| row.origin == SettingOrigin::Default));
 }
 
@@ -186,13 +186,13 @@ model = 3
 api_key = "MARKER"
 [models.slow]
 [models."a b"]
-[stores]
+[storage]
 durability = "synch"
 url = "env:DATABASE"
-[servers.both]
+[mcp_servers.both]
 command = []
 url = "https://host"
-[servers.none]
+[mcp_servers.none]
 [graphs]
 chat = "rust:chat"
 [graphs.odd]
@@ -218,7 +218,7 @@ fn all_problems_are_listed_at_once_with_place_and_advice() {
     insta::assert_snapshot!(error, @r#"
     error[SS-027]: the configuration is not valid
       - /recursion_limit: superstep.toml:2:1: unknown setting `recursion_limit` (did you mean `limits.recursion_limit`?)
-      - /colour: superstep.toml:3:1: unknown setting `colour` (known: `secrets_file`, `graphs`, `models`, `stores`, `servers`, `server`, `limits`)
+      - /colour: superstep.toml:3:1: unknown setting `colour` (known: `secrets_file`, `graphs`, `models`, `storage`, `mcp_servers`, `server`, `limits`)
       - /limits/recursion_limt: superstep.toml:5:1: unknown setting `limits.recursion_limt` (did you mean `limits.recursion_limit`?)
       - /limits/run_timeout: superstep.toml:6:15: expected a time span (write a whole number and `ms`, `s`, `m` or `h`: `30s`)
       - /modles: superstep.toml:7:2: unknown setting `modles` (did you mean `models`?)
@@ -226,8 +226,8 @@ fn all_problems_are_listed_at_once_with_place_and_advice() {
       - /models/fast/model: superstep.toml:11:9: expected text, found a number
       - /models/fast/api_key: superstep.toml:12:11: a secret is not written here (refer to it: `env:NAME`, `file:PATH`, or `secret:NAME` for a line of the secrets file)
       - /models/a b: superstep.toml:14:9: `a b` cannot be a name here (use letters, digits, `-` and single `_`, so that an environment variable can say it)
-      - /stores/durability: superstep.toml:16:14: not one of the known words (did you mean `sync`? known: `sync`, `async`, `exit`)
-      - /servers/both/command: superstep.toml:19:11: expected a program, found an empty list (write the program and each argument as text of its own: `["npx", "-y", "server"]`)
+      - /storage/durability: superstep.toml:16:14: not one of the known words (did you mean `sync`? known: `sync`, `async`, `exit`)
+      - /mcp_servers/both/command: superstep.toml:19:11: expected a program, found an empty list (write the program and each argument as text of its own: `["npx", "-y", "server"]`)
       - /graphs/chat: superstep.toml:23:8: expected a table, found text (write `[graphs.chat]`)
       - environment variable `SUPERSTEP_LIMITS_RECURSION_LIMIT`: no setting has this variable (did you mean `SUPERSTEP_LIMITS__RECURSION_LIMIT`?)
       - environment variable `SUPERSTEP_MODELS__A.B__MODEL`: `a.b` cannot be a name here (use letters, digits, `-` and single `_`, so that an environment variable can say it)
@@ -240,9 +240,9 @@ fn all_problems_are_listed_at_once_with_place_and_advice() {
       - /server/port: flag `server.port`: expected a whole number from 0 to 65535, found -1
       - /graphs/odd/path: superstep.toml:25:1: the format of the graph file is not clear from its name (set `kind` to `toml` or `json`)
       - /models/slow/provider: superstep.toml:13:9: `models.slow.provider` is missing
-      - /servers/both/url: superstep.toml:20:1: a server has `command` or `url`, not both (remove one of the two)
-      - /servers/none: superstep.toml:21:10: `servers.none` has neither `command` nor `url` (set one of the two)
-      - /stores/url: superstep.toml:17:1: `stores.url` belongs to `postgres`, which `stores.checkpoints` does not name (set `stores.checkpoints` to `postgres`, or remove `stores.url`)
+      - /mcp_servers/both/url: superstep.toml:20:1: a server has `command` or `url`, not both (remove one of the two)
+      - /mcp_servers/none: superstep.toml:21:10: `mcp_servers.none` has neither `command` nor `url` (set one of the two)
+      - /storage/url: superstep.toml:17:1: `storage.url` belongs to `postgres`, which `storage.checkpointer` does not name (set `storage.checkpointer` to `postgres`, or remove `storage.url`)
     help: a flag wins over the environment, the environment over the file
     "#);
 }
@@ -283,14 +283,14 @@ fn two_names_that_one_variable_could_mean_are_refused() {
 fn a_named_entry_can_come_from_the_environment_or_from_flags_alone() {
     let environment = [
         ("SUPERSTEP_MODELS__FAST__PROVIDER", "openai"),
-        ("SUPERSTEP_SERVERS__GIT__COMMAND", r#"["git-server"]"#),
-        ("SUPERSTEP_SERVERS__GIT__ENV__MY__OWN", "x"),
+        ("SUPERSTEP_MCP_SERVERS__GIT__COMMAND", r#"["git-server"]"#),
+        ("SUPERSTEP_MCP_SERVERS__GIT__ENV__MY__OWN", "x"),
         ("SUPERSTEP_GRAPHS__MY_CHAT__KIND", "json"),
     ];
     let flags = [("models.fast.model", "small"), ("graphs.my-chat.path", "chat")];
     let settings = Settings::parse(&SettingsSources::new().environment(environment).flags(flags)).unwrap();
     assert_eq!(settings.models["fast"].model.as_deref(), Some("small"));
-    assert!(matches!(&settings.servers["git"], McpServerSettings::Command { env, .. } if env.contains_key("MY__OWN")));
+    assert!(matches!(&settings.mcp_servers["git"], McpServerSettings::Command { env, .. } if env.contains_key("MY__OWN")));
     assert!(matches!(&settings.graphs["my-chat"], GraphSource::File { kind: GraphFileFormat::Json, .. }));
 }
 
@@ -322,27 +322,27 @@ fn no_secret_appears_in_anything_that_can_be_printed() {
     server.allowed_hosts = [] (default)
     server.allowed_origins = [] (default)
     server.body_limit = 65536 (default)
-    server.drain = 8s (default)
+    server.drain_timeout = 8s (default)
     server.host = 127.0.0.1 (default)
-    server.max_runs = 256 (default)
+    server.max_concurrent_runs = 256 (default)
     server.port = 8123 (default)
     server.port_in_use = error (default)
     server.resume = auto (default)
-    servers.git.command = ["npx", "-y", "git-server"] (superstep.toml:25:1)
-    servers.git.env.DEBUG = *** (environment variable `SUPERSTEP_SERVERS__GIT__ENV__DEBUG`)
-    servers.git.env.GIT_TOKEN = *** (superstep.toml:26:21)
-    servers.git.env.LANG = C (superstep.toml:26:9)
-    servers.search.url = *** (superstep.toml:29:1)
-    stores.checkpoints = postgres (superstep.toml:20:1)
-    stores.durability = async (superstep.toml:22:1)
-    stores.url = *** (superstep.toml:21:1)
+    mcp_servers.git.command = ["npx", "-y", "git-server"] (superstep.toml:25:1)
+    mcp_servers.git.env.DEBUG = *** (environment variable `SUPERSTEP_MCP_SERVERS__GIT__ENV__DEBUG`)
+    mcp_servers.git.env.GIT_TOKEN = *** (superstep.toml:26:21)
+    mcp_servers.git.env.LANG = C (superstep.toml:26:9)
+    mcp_servers.search.url = *** (superstep.toml:29:1)
+    storage.checkpointer = postgres (superstep.toml:20:1)
+    storage.durability = async (superstep.toml:22:1)
+    storage.url = *** (superstep.toml:21:1)
     "#);
 }
 
 /// R-FWK-54, U24: errors of the secrets file contain the location, but no text of the file.
 #[test]
 fn a_secrets_file_is_never_echoed() {
-    let file = "stores.checkpoints = 'postgres'\nstores.url = 'secret:database'";
+    let file = "storage.checkpointer = 'postgres'\nstorage.url = 'secret:database'";
     let rows = [
         ("database = MARKER", "secrets file:1:12: this is not TOML"),
         ("database = 'MARKER", "secrets file:1:"),
@@ -357,15 +357,15 @@ fn a_secrets_file_is_never_echoed() {
     }
     let settings =
         Settings::parse(&SettingsSources::new().toml("superstep.toml", file).secrets("database = 'MARKER'")).unwrap();
-    assert!(matches!(&settings.stores.checkpointer, CheckpointerSettings::Postgres(url) if url.expose() == "MARKER"));
+    assert!(matches!(&settings.storage.checkpointer, CheckpointerSettings::Postgres(url) if url.expose() == "MARKER"));
 }
 
 /// U24: a literal secret is rejected in the file and in a flag, which is visible in the list of processes.
 #[test]
 fn a_literal_secret_is_refused_outside_the_environment() {
     let file =
-        "[models.m]\nprovider = 'scripted'\napi_key = 'MARKER'\n[servers.s]\ncommand = ['x']\nenv.A_TOKEN = 'MARKER'";
-    let flags = [("models.m.api_key", "MARKER"), ("servers.s.env.A_TOKEN", "MARKER")];
+        "[models.m]\nprovider = 'scripted'\napi_key = 'MARKER'\n[mcp_servers.s]\ncommand = ['x']\nenv.A_TOKEN = 'MARKER'";
+    let flags = [("models.m.api_key", "MARKER"), ("mcp_servers.s.env.A_TOKEN", "MARKER")];
     let error = refused(&SettingsSources::new().toml("superstep.toml", file).flags(flags));
     assert_eq!(error.matches("a secret is not written here (refer to it: `env:NAME`").count(), 4, "{error}");
     assert!(!error.contains("MARKER"), "{error}");

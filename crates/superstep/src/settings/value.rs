@@ -296,7 +296,7 @@ fn store(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, Validation
         }
         Some(("postgres" | "postgresql", _)) => {
             Err(ValidationError::new("the address of the database may hold a secret and is not written here")
-                .with_help("write `postgres` here, and the address as a reference into `stores.url`"))
+                .with_help("write `postgres` here, and the address as a reference into `storage.url`"))
         }
         _ => {
             let help = did_you_mean(text, ["memory", "sqlite:PATH", "postgres"]);

@@ -22,7 +22,7 @@ mod swarm;
 mod team_crashes;
 mod teams;
 
-/// How warm it is in a city.
+/// Returns the temperature in a city.
 #[tool(read_only)]
 pub(crate) async fn weather(city: String) -> String {
     format!("18 degrees in {city}")

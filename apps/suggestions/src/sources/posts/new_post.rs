@@ -39,30 +39,30 @@ pub struct NewPost {
     pub lng: Option<f64>,
 }
 
-/// How long a post stays.
+/// Time to live of a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum TimeToLive {
-    /// An hour.
+    /// One hour.
     #[serde(rename = "1h")]
     Hour,
-    /// A day.
+    /// One day.
     #[default]
     #[serde(rename = "24h")]
     Day,
     /// Three days.
     #[serde(rename = "72h")]
     ThreeDays,
-    /// A week.
+    /// One week.
     #[serde(rename = "7d")]
     Week,
 }
 
-/// A rule that is broken, and where.
+/// A violation of a rule for posts, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PostViolation {
-    /// Where: a JSON pointer.
+    /// JSON pointer to the invalid value.
     pub pointer: String,
-    /// What is wrong, for a person.
+    /// Error message for users.
     pub message: String,
 }
 

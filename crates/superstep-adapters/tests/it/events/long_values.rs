@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-#[cfg(feature = "spilled")]
+#[cfg(feature = "offloaded")]
 use std::time::Duration;
 
 use serde_json::json;
@@ -107,7 +107,7 @@ async fn condensing_keeps_events() {
 
 /// R-FWK-40: a large event is offloaded, its value is kept as long as the event exists, and a changed value results
 /// in an error with the event number.
-#[cfg(feature = "spilled")]
+#[cfg(feature = "offloaded")]
 #[tokio::test]
 async fn large_events_are_beside_the_store_until_they_are_forgotten() {
     use superstep::MemoryCheckpointer;

@@ -1,4 +1,4 @@
-//! Values that are too long for one document.
+//! Tests of values that are too long for one document.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use superstep_core::testing::block_on;
 use super::{ONLY_NEW, PROJECT, ask, collection, count, emulator, open, options};
 use crate::server::{ProxyAction, ReceivedRequest, Server};
 
-/// Bytes that do not repeat themselves.
+/// Returns bytes without repetition.
 fn long(length: usize, seed: u64) -> Vec<u8> {
     let mut number = seed;
     let mut next = || {
@@ -19,13 +19,13 @@ fn long(length: usize, seed: u64) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// The documents that were asked for.
+/// Returns the documents that a request names.
 fn documents(asked: &ReceivedRequest) -> Vec<String> {
     let asked: Value = serde_json::from_str(&asked.text()).unwrap();
     asked["documents"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-/// What Firestore says of documents that all have a value of so many zeros, a number that three divides.
+/// Returns a response in which every document has a value of `length` zeros; `length` is a multiple of three.
 fn zeros(asked: &ReceivedRequest, length: usize) -> String {
     let time = "2026-01-01T00:00:00Z";
     let items = documents(asked).into_iter().map(|name| match name.rsplit_once("/k") {
@@ -44,7 +44,7 @@ fn keys(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("a{number}")).collect()
 }
 
-/// R-FWK-38: of long values few are asked for at once, of short ones many.
+/// R-FWK-38: one request reads many short values or few long ones.
 #[test]
 fn an_answer_has_only_so_many_bytes() {
     for (length, count, asked_for) in
@@ -59,7 +59,7 @@ fn an_answer_has_only_so_many_bytes() {
     }
 }
 
-/// R-FWK-38: an answer that comes slowly is waited for as long as it comes, and one that stops is given up.
+/// R-FWK-38: a slow response is received as long as bytes arrive; a response that stops is abandoned.
 #[test]
 fn a_slow_answer_is_waited_for_and_one_that_stops_is_not() {
     let (patience, limit) = (Duration::from_millis(2_400), Duration::from_millis(800));
@@ -82,7 +82,7 @@ fn a_slow_answer_is_waited_for_and_one_that_stops_is_not() {
 mod on_the_emulator {
     use super::*;
 
-    /// R-FWK-38: values of 5 and 12 MB are kept; replaced, refused or removed they leave nothing behind.
+    /// R-FWK-38: values of 5 and 12 MB are stored; after a replacement, rejection or removal no parts remain.
     #[test]
     fn long_values_are_kept_in_parts() {
         let address = emulator();
@@ -114,7 +114,7 @@ mod on_the_emulator {
         });
     }
 
-    /// R-FWK-38: whoever reads a long value while it is replaced has one of both, whole.
+    /// R-FWK-38: a read during the replacement of a long value returns the complete old or the complete new value.
     #[test]
     fn nobody_reads_half_of_a_value() {
         let address = emulator();
@@ -136,7 +136,7 @@ mod on_the_emulator {
         assert!(block_on(store.get("key")).unwrap() == Some(value(5)));
     }
 
-    /// R-FWK-38: of several who put a new long value one wins, and nothing of the others is left.
+    /// R-FWK-38: if several clients put a new long value, one succeeds, and the others leave no parts behind.
     #[test]
     fn losers_leave_no_parts() {
         let address = emulator();
@@ -150,7 +150,7 @@ mod on_the_emulator {
         assert_eq!((winners, count(&address, &format!("{name}-parts"))), (1, 2));
     }
 
-    /// R-FWK-38: parts of one who died before the document was put are removed by a sweep, once they are old, and no others.
+    /// R-FWK-38: a sweep removes only old parts of a client that died before it put the document.
     #[test]
     fn a_sweep_removes_what_nobody_refers_to() {
         let address = emulator();
@@ -160,7 +160,7 @@ mod on_the_emulator {
         let value = long(1_000_000, 9);
         block_on(store.put("kept", &value, PutOptions::default())).unwrap();
 
-        // The document itself never gets through.
+        // The document itself is never stored.
         let dying =
             Server::start(Some(&address), |asked| match asked.is("commit") && asked.text().contains("\"writer\"") {
                 true => ProxyAction::Answer(503, String::new(), String::new()),
@@ -173,7 +173,7 @@ mod on_the_emulator {
             };
             assert!(error.is_retryable(), "{error}");
         }
-        // Somebody else's document, which is none of ours.
+        // A document of another program.
         let documents = format!("projects/{PROJECT}/databases/(default)/documents");
         let foreign = json!({ "update": { "name": format!("{documents}/{name}-parts/x-00000"), "fields": {} } });
         ask(&address, "commit", &json!({ "writes": [foreign] }));
@@ -188,7 +188,7 @@ mod on_the_emulator {
         assert_eq!(block_on(store.get("lost")).unwrap(), None);
     }
 
-    /// R-FWK-38: a document whose parts were swept before it came is refused, never put without them.
+    /// R-FWK-38: a document whose parts were swept before it was put is rejected, never put without them.
     #[test]
     fn a_value_is_never_put_without_its_parts() {
         let address = emulator();

@@ -1,4 +1,4 @@
-//! A way to the server that fails: every call ends well, or says what is known.
+//! Tests with a faulty connection to the server: every call succeeds, or its error states the known outcome.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ fn answer(status: u16, word: &str) -> ProxyAction {
     ProxyAction::Answer(status, String::new(), body)
 }
 
-/// R-FWK-38: what does not pass is told at once, in words, and is not asked for again.
+/// R-FWK-38: a permanent error is returned immediately with help, and the request is not repeated.
 #[test]
 fn what_does_not_pass_is_told() {
     for (status, word, told) in [
@@ -40,7 +40,7 @@ fn what_does_not_pass_is_told() {
 mod on_the_emulator {
     use super::*;
 
-    /// R-FWK-38: what passes is tried again, and every put and removal comes out once.
+    /// R-FWK-38: after a transient error a request is repeated, and every put and removal is executed once.
     #[test]
     fn what_passes_is_tried_again() {
         let address = emulator();
@@ -70,7 +70,7 @@ mod on_the_emulator {
         }
     }
 
-    /// R-FWK-38: reading is tried again as well.
+    /// R-FWK-38: reads are repeated as well.
     #[test]
     fn questions_are_asked_again() {
         let address = emulator();
@@ -84,7 +84,7 @@ mod on_the_emulator {
         assert_eq!(server.asked("runquery").len(), 4);
     }
 
-    /// R-FWK-38: a put that was given up and comes late does not undo what was put since.
+    /// R-FWK-38: a delayed request of an earlier attempt does not undo a later put.
     #[test]
     fn a_late_request_changes_nothing() {
         let address = emulator();
@@ -94,14 +94,14 @@ mod on_the_emulator {
         let server = Server::failing(&address, "commit", &[ProxyAction::Cut]);
         block_on(open(&options(&server.address, &name)).put("a", b"ours", PutOptions::default())).unwrap();
         block_on(direct.put("a", b"theirs", PutOptions::default())).unwrap();
-        // The first try, which was lost, arrives after all.
+        // The first attempt, which was lost, arrives late.
         let late: serde_json::Value = serde_json::from_str(&server.asked("commit")[0].text()).unwrap();
         let refused = ask(&address, "commit", &late);
         assert_eq!(refused["error"]["status"], "FAILED_PRECONDITION", "{refused}");
         assert_eq!(block_on(direct.get("a")).unwrap(), Some(b"theirs".to_vec()));
     }
 
-    /// R-FWK-38: a server that asks to wait is waited for, as long as it says.
+    /// R-FWK-38: the retry delay that a server requests is respected.
     #[test]
     fn the_server_may_ask_to_wait() {
         let address = emulator();
@@ -119,7 +119,7 @@ mod on_the_emulator {
         assert!(block_on(store.put("a", b"1", ONLY_NEW)).unwrap());
     }
 
-    /// R-FWK-38: a server that is silent is asked again, and given up after a while.
+    /// R-FWK-38: a request without a response is repeated, and fails after the retry timeout.
     #[test]
     fn a_silent_server_is_given_up() {
         let address = emulator();
@@ -143,7 +143,7 @@ mod on_the_emulator {
         assert!(error.is_retryable() && error.message().contains("127.0.0.1:1"), "{error}");
     }
 
-    /// R-FWK-38: a refusal after a try of which nothing was heard leaves open what was done.
+    /// R-FWK-38: a rejection after an attempt without a response leaves the outcome open.
     #[test]
     fn a_refusal_after_silence_leaves_it_open() {
         let address = emulator();

@@ -39,7 +39,7 @@ mod checkpoints {
     superstep_core::checkpointer_values!(store, block_on);
 }
 
-#[cfg(feature = "spilled")]
+#[cfg(feature = "offloaded")]
 mod beside {
     use superstep::prelude::*;
     use superstep_adapters::offloaded::{CollectReport, OffloadedCheckpointer};

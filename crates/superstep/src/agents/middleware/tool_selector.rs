@@ -42,10 +42,10 @@ enum SelectionMethod {
     By(SharedModel, usize),
 }
 
-/// What a model picks.
+/// Tools that a model selected.
 #[derive(Deserialize, JsonSchema)]
 struct SelectedTools {
-    /// The names of the tools that matter, the most important first.
+    /// Names of the relevant tools, most important first.
     tools: Vec<String>,
 }
 

@@ -217,7 +217,7 @@ async fn after_a_failure_only_the_unfinished_run_again() {
     }
 }
 
-/// R-REF-56: when a node starts, the previous checkpoint is stored, with the writes that it contains.
+/// R-REF-56: the previous checkpoint is stored, with the writes that it contains, before a node starts.
 #[tokio::test]
 async fn what_a_superstep_builds_on_is_stored_when_it_begins() {
     for compat in PROFILES {

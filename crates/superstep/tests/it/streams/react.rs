@@ -18,7 +18,7 @@ struct App {
 
 const MARKER: &str = "marker-7f3a9c51";
 
-/// How warm it is somewhere.
+/// Returns the temperature in a city.
 #[tool(read_only)]
 async fn weather(city: String, progress: ToolProgress, app: RunContext<App>) -> String {
     progress.send(format!("asking about {city}")).await;
@@ -26,7 +26,7 @@ async fn weather(city: String, progress: ToolProgress, app: RunContext<App>) -> 
     format!("18 degrees in {city}")
 }
 
-/// Fails whenever it is asked.
+/// Fails on every call.
 #[tool]
 async fn traffic() -> Result<String, superstep::ToolError> {
     Err(superstep::ToolError::new("no data"))

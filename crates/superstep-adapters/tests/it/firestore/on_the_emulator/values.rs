@@ -1,4 +1,4 @@
-//! What the port promises, on the emulator.
+//! Tests of the `KeyValue` contract on the emulator.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ fn keys(keys: &[&str]) -> Vec<String> {
     keys.iter().map(|key| (*key).to_owned()).collect()
 }
 
-/// R-FWK-38: what is put is read, replaced and removed.
+/// R-FWK-38: a value that was put is read, replaced and removed.
 #[test]
 fn values_are_put_read_replaced_and_removed() {
     let store = store_of_values();
@@ -37,7 +37,7 @@ fn values_are_put_read_replaced_and_removed() {
     });
 }
 
-/// R-FWK-38: keys of all characters are kept apart and listed byte by byte; odd ones are keys like others.
+/// R-FWK-38: keys of all characters are distinct and listed in byte order; unusual ones are keys like others.
 #[test]
 fn keys_of_every_character_are_listed_in_order() {
     let store = store_of_values();
@@ -81,7 +81,7 @@ fn keys_of_every_character_are_listed_in_order() {
     });
 }
 
-/// R-FWK-38: more keys than one request may have are listed, read and removed all the same.
+/// R-FWK-38: more keys than fit into one request are listed, read and removed.
 #[test]
 fn many_keys_take_several_requests() {
     let store = store_of_values();
@@ -100,7 +100,7 @@ fn many_keys_take_several_requests() {
     });
 }
 
-/// R-FWK-38: of fifty who put a new key at once one wins, and its value is there.
+/// R-FWK-38: if fifty clients put a new key concurrently, one succeeds, and its value is stored.
 #[test]
 fn one_of_many_puts_a_new_key() {
     let address = emulator();
@@ -119,7 +119,7 @@ fn one_of_many_puts_a_new_key() {
     assert_eq!(block_on(store.get("lock")).unwrap(), Some(winners[0].to_string().into_bytes()));
 }
 
-/// R-FWK-38: what does not last is gone for every method once its time is over, and not before.
+/// R-FWK-38: a value with a time to live is removed for every method when it expires, and not before.
 #[test]
 fn what_is_over_is_gone() {
     let store = store_of_values();
@@ -131,7 +131,7 @@ fn what_is_over_is_gone() {
         assert!(store.put("b", b"long", lasting(long)).await.unwrap());
         let refused = store.put("a", b"other", ONLY_NEW).await.unwrap();
         let listed = store.list("", None, 9).await.unwrap();
-        // Nothing is known of what a machine that stood still for a second would have seen.
+        // A machine that was suspended for a second may already see the expired state.
         if begun.elapsed() < short {
             assert!(!refused);
             assert_eq!(listed, ["a", "b"]);
